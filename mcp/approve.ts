@@ -6,7 +6,7 @@ import { DomainError } from "../src/core/domain-error.ts";
 import { compile, withoutNulls } from "../src/api/check.ts";
 import { isJsonObject } from "../src/core/json.ts";
 import { mayApproveIt } from "../src/core/policy.ts";
-import { ADDRESS_FACTS, type DecisionFacts, maskedFacts } from "../src/approvals/facts.ts";
+import { ADDRESS_FACTS, type DecisionFactsJson, maskedFacts } from "../src/approvals/facts.ts";
 import {
   QUESTION_BODY_CHARS_MAX,
   QUESTION_BODY_LINES_MAX,
@@ -145,7 +145,7 @@ const APPROVAL_FORM = compile(ApprovalForm);
 const FORM_SCHEMA = schemaJson(ApprovalForm) as QuestionForm["requestedSchema"];
 
 /** The question: one fact per line, risks below the URL, body and headers indented. Safe as Markdown, HTML and plain text. */
-export function formOf(action: SeenAction, { facts, risks }: DecisionFacts): QuestionForm {
+export function formOf(action: SeenAction, { facts, risks }: DecisionFactsJson): QuestionForm {
   const warnings = risks.map(({ level, text }) => `${level === "note" ? "" : "! "}${plain(text)}`);
   const lines = [
     "Should Outgate send this HTTP call?",
@@ -163,7 +163,7 @@ export function formOf(action: SeenAction, { facts, risks }: DecisionFacts): Que
 const LINE_END = "  \n";
 
 /** Shortens a question by cutting its longest lines, but never those about where the call goes or its risks. */
-function shortLines(lines: readonly string[], facts: DecisionFacts["facts"]): readonly string[] {
+function shortLines(lines: readonly string[], facts: DecisionFactsJson["facts"]): readonly string[] {
   const said = facts.filter(({ name }) => !ADDRESS_FACTS.has(name));
   const cuttable = new Set(said.map(({ label, value }) => `${label}: ${unlinked(plain(value))}`));
   const isWhole = (line = "") =>

@@ -2,8 +2,15 @@ import type { Tool } from "@modelcontextprotocol/server";
 import Type, { type Static, type TObject } from "typebox";
 import { DomainError, type ErrorCode } from "../src/core/domain-error.ts";
 import { REASON_CHARS_MAX } from "../src/core/limits.ts";
-import { ActionId, CreateAction, DecisionBody, Retry, WaitQuery, WaitSeconds } from "../src/api/action-schemas.ts";
-import { ListQuery } from "../src/api/list-schemas.ts";
+import {
+  actionIdSchema,
+  CreateActionBody,
+  DecisionBody,
+  RetryBody,
+  WaitParameters,
+  WaitSeconds,
+} from "../src/api/action-schemas.ts";
+import { ListParameters } from "../src/api/list-schemas.ts";
 import { compile, onePerField, withoutNulls } from "../src/api/check.ts";
 import { isJsonObject } from "../src/core/json.ts";
 import { DESCRIBED_ONLY, key, storable, stringMap } from "../src/api/schema-helpers.ts";
@@ -18,7 +25,7 @@ export const CreateToolOptions = Type.Object(
         "Identifies this intent. Same intent, same key: reuse it whenever you repeat the call, and nothing is sent twice.",
       ),
     ),
-    wait: WaitQuery.properties.wait,
+    wait: WaitParameters.properties.wait,
   },
   closed,
 );
@@ -60,7 +67,7 @@ const IN_FEW_WORDS = {
 };
 
 export const CreateArguments = Type.Object(
-  { ...CreateAction.properties, ...IN_FEW_WORDS, ...CreateToolOptions.properties },
+  { ...CreateActionBody.properties, ...IN_FEW_WORDS, ...CreateToolOptions.properties },
   closed,
 );
 
@@ -71,7 +78,7 @@ const texts = (description: string) => Type.Optional(Type.Array(Type.String(), {
 /** The filters of REST, with short descriptions. */
 export const ListArguments = Type.Object(
   {
-    ...ListQuery.properties,
+    ...ListParameters.properties,
     q: text("Text in host, path or title, a status such as 422 or 5xx, or the start of an id."),
     id: texts("Any of these actions."),
     host: text("Host name, with a port or for any port."),
@@ -100,13 +107,13 @@ export const RequestCredentialArguments = Type.Object(
 
 export const NoArguments = Type.Object({}, closed);
 
-export const GetArguments = Type.Object({ id: ActionId }, closed);
+export const GetArguments = Type.Object({ id: actionIdSchema }, closed);
 
-export const WaitArguments = Type.Object({ id: ActionId, wait: WaitSeconds }, closed);
+export const WaitArguments = Type.Object({ id: actionIdSchema, wait: WaitSeconds }, closed);
 
-export const DecideArguments = Type.Object({ id: ActionId, ...DecisionBody.properties }, closed);
+export const DecideArguments = Type.Object({ id: actionIdSchema, ...DecisionBody.properties }, closed);
 
-export const RetryArguments = Type.Object({ id: ActionId, ...Retry.properties }, closed);
+export const RetryArguments = Type.Object({ id: actionIdSchema, ...RetryBody.properties }, closed);
 
 /** A person's answer. Flat, with primitive values, since MCP clients make a form of it. */
 export const ApprovalForm = Type.Object(

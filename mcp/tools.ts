@@ -14,7 +14,7 @@ import { authorize, type Caller, type Permission } from "../src/core/roles.ts";
 import { type Action, isTerminal } from "../src/core/action.ts";
 import { createCheckCreate } from "../src/actions/create-schema.ts";
 import { createdIfAway } from "../src/actions/wait.ts";
-import { checkList, ListQuery } from "../src/api/list-schemas.ts";
+import { checkList, ListParameters } from "../src/api/list-schemas.ts";
 import type { ListedCredentialRequest } from "../src/core/credential.ts";
 import { AskCredentialBody, serializeRequest } from "../src/credentials/requests.ts";
 import { serializeCredential } from "../src/credentials/routes.ts";
@@ -332,7 +332,7 @@ function returnsAction<S extends TObject>(
   return { input, output: ActionResult, run };
 }
 
-const readList = compileArguments(ListQuery, "invalid_query");
+const readList = compileArguments(ListParameters, "invalid_query");
 
 async function list(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
   const query = checkList(readList(call.arguments));

@@ -89,9 +89,9 @@ function mapLimits<T>(map: (value: number, description: string) => T): Readonly<
   return Object.fromEntries(mapped) as Record<FixedLimit, T>;
 }
 
-export const AccountId = t.idSchema("acc", "Id of the account.");
+export const accountIdSchema = t.idSchema("acc", "Id of the account.");
 
-export const ChangeAccount = t.requestObject("ChangeAccount", "The changes.", {
+export const ChangeAccountBody = t.requestObject("ChangeAccount", "The changes.", {
   name: Type.Refine(
     Type.String({
       maxLength: ACCOUNT_NAME_CHARS_MAX,
@@ -105,7 +105,7 @@ export const ChangeAccount = t.requestObject("ChangeAccount", "The changes.", {
 });
 
 export const AccountJson = t.answerObject("Account", "The account and key of the caller.", {
-  id: AccountId,
+  id: accountIdSchema,
   name: t.nullable(t.plainText("As its owners call it; null: they don't.", "Acme Payments")),
   email: t.nullable(t.plainText("Address of the account's first person; null: none yet.", "ann@example.com")),
   key: Type.Object(
@@ -165,7 +165,7 @@ export function accountRoutes({ accountService, rateLimitPerSecond, mcpSessionsP
         summary: "Name the account",
         description: "Everyone in the account sees its name, and everyone who is invited.",
         notes: ["An account without a name is shown by the address of its first person."],
-        body: jsonBody(ChangeAccount),
+        body: jsonBody(ChangeAccountBody),
         answers: { 200: { description: "The account with its name.", schema: AccountJson } },
       }),
     );

@@ -146,7 +146,7 @@ export const CallbackHostListJson = t.answerObject(
   },
 );
 
-export const AddCallbackHost = t.requestObject("AddCallbackHost", "The host to list.", { host: entry.host });
+export const AddCallbackHostBody = t.requestObject("AddCallbackHost", "The host to list.", { host: entry.host });
 
 export const TestCallbackBody = t.requestObject("TestCallback", "Which receiver of callbacks to test.", {
   url: t.targetUrl("Where to send it: a URL on a listed host.", "https://app.example.com/outgate"),
@@ -224,7 +224,7 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
         summary: "Add a callback host",
         description: "Adds a host to those to which callbacks of every key may go.",
         notes: ["Adding a listed host changes nothing.", `An account can list up to ${CALLBACK_HOSTS_MAX} hosts.`],
-        body: jsonBody(AddCallbackHost),
+        body: jsonBody(AddCallbackHostBody),
         answers: { 200: { description: "The host, listed.", schema: CallbackHostJson } },
       }),
     )

@@ -20,7 +20,7 @@ import type { Secrets } from "../crypto/secrets.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import type { AppPart } from "../runtime/app-context.ts";
-import { MadeByQuery } from "./key-schemas.ts";
+import { MadeByParameters } from "./key-schemas.ts";
 import { NO_PASSWORD, type PeopleService } from "./people.ts";
 import { newSession, type SessionService } from "./sessions.ts";
 import { emailMember, roleMember } from "./team.ts";
@@ -208,7 +208,7 @@ function invitationGone(): DomainError {
 
 const InvitationId = t.idSchema("inv", "Id of an invitation.", "InvitationId");
 
-export const CreateInvitation = t.requestObject("CreateInvitation", "A new invitation.", {
+export const CreateInvitationBody = t.requestObject("CreateInvitation", "A new invitation.", {
   email: t.emailSchema("The address that is invited. The person joins with this address only."),
   role: roleMember,
 });
@@ -263,7 +263,7 @@ export function invitationRoutes({ invitationService }: { readonly invitationSer
           "Their links are never shown again.",
           "An invitation is void while its maker may not manage the account: only `created_by` lists those too.",
         ],
-        query: MadeByQuery,
+        query: MadeByParameters,
         answers: { 200: { description: "The invitations.", schema: InvitationList } },
       }),
     )
@@ -284,7 +284,7 @@ export function invitationRoutes({ invitationService }: { readonly invitationSer
           "Where mail is configured, the link is also mailed.",
           "Inviting an address again makes its earlier link void.",
         ],
-        body: jsonBody(CreateInvitation),
+        body: jsonBody(CreateInvitationBody),
         answers: {
           201: { description: "The new invitation.", schema: CreatedInvitation, headers: ["Cache-Control"] },
         },

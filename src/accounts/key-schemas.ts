@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { ActionId, credentialNameSchema } from "../api/action-schemas.ts";
+import { actionIdSchema, credentialNameSchema } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import type { ApiKey, KeyUse } from "../core/account-store.ts";
@@ -68,7 +68,7 @@ const limitMembers = {
 export const LimitsJson = Type.Object(limitMembers);
 
 /** The body of a new key. `role` is required, so that nobody gets an owner key by omission. */
-export const CreateKey = t.requestObject("CreateKey", "A new key.", {
+export const CreateKeyBody = t.requestObject("CreateKey", "A new key.", {
   name: t.nameSchema("Name of the key for people; decisions are recorded under it."),
   role,
   hold: Type.Optional(hold("Default: the hold of the key that it replaces, else none.")),
@@ -106,7 +106,7 @@ export const CreateKey = t.requestObject("CreateKey", "A new key.", {
   ),
 });
 
-export type CreateKey = Static<typeof CreateKey>;
+export type CreateKeyBody = Static<typeof CreateKeyBody>;
 
 const keyMembers = {
   id: t.keyIdSchema,
@@ -141,7 +141,7 @@ export const RevokedKeyJson = t.answerObject("RevokedKey", "A revoked key with w
   created_keys: t.quantity("Live keys that it created. `created_by` of the list finds them.", 0),
 });
 
-export const RevokeQuery = t.closedObject({
+export const RevokeParameters = t.closedObject({
   unfinished: Type.Optional(
     Type.Enum([...UNFINISHED_ON_REVOKE], {
       type: "string",
@@ -154,7 +154,7 @@ export const RevokeQuery = t.closedObject({
 });
 
 /** Filters a list by who made its entries. */
-export const MadeByQuery = t.closedObject({
+export const MadeByParameters = t.closedObject({
   created_by: Type.Optional(
     Type.String({
       pattern: t.MAKER_ID,
@@ -169,7 +169,7 @@ export type KeyView = Omit<ApiKey, "accountId" | "hash">;
 
 const LastAction = Type.Object(
   {
-    id: ActionId,
+    id: actionIdSchema,
     created_at: t.dateTime("When it was created."),
     method: t.choice(HTTP_METHODS, "Its method.", "POST"),
     url: t.plainText("Its URL, masked.", "https://api.example.com/orders"),

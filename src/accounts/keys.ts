@@ -36,13 +36,13 @@ import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import {
   CreatedKeyJson,
-  CreateKey,
+  CreateKeyBody,
   KeyListJson,
   KeyParams,
   LimitsJson,
-  MadeByQuery,
+  MadeByParameters,
   RevokedKeyJson,
-  RevokeQuery,
+  RevokeParameters,
   serializeCreatedKey,
   serializeListedKey,
   serializeRevokedKey,
@@ -105,7 +105,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
      * reload, to whichever node, it gets the key that it has made (`isFound`). `more`: for the audit log. Throws `validation_error`,
      * and `too_many_keys` if the account has `LIVE_KEYS_MAX` live keys.
      */
-    async create(caller: Caller, request: CreateKey, form: string | null = null, more: AuditDetail = {}) {
+    async create(caller: Caller, request: CreateKeyBody, form: string | null = null, more: AuditDetail = {}) {
       authorize(caller, "manage");
       const { accountId } = caller;
       const now = clock.now();
@@ -186,7 +186,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
 const UNUSED: KeyUse = { lastCall: null, actionsLastDay: 0, actionsToday: 0 };
 
 /** What a request makes of a key, with what it inherits from the one before it. Throws `validation_error` with all issues. */
-function askedKey(request: CreateKey, before: ApiKey | null, all: readonly Credential[], now: Date) {
+function askedKey(request: CreateKeyBody, before: ApiKey | null, all: readonly Credential[], now: Date) {
   const { name, role, replaces = null } = request;
   const inherited = request.inherit_limits === false ? null : before;
   const { limits, issues: limitIssues } = limitsIn(request, inherited, now);
@@ -200,7 +200,7 @@ function askedKey(request: CreateKey, before: ApiKey | null, all: readonly Crede
 
 /** The credentials that a new key may use, and what is wrong with them. An owner's key may use all anyway. */
 function credentialsIn(
-  { credentials: given, role }: CreateKey,
+  { credentials: given, role }: CreateKeyBody,
   before: ApiKey | null,
   all: readonly Credential[],
 ): { readonly credentials: readonly Credential[]; readonly issues: readonly Issue[] } {
@@ -221,7 +221,7 @@ function credentialsIn(
 
 /** The limits of a new key in normal form, and what is wrong with them. `before`: the key whose limits it inherits; null: none. */
 function limitsIn(
-  { hosts: given, methods, daily_actions: dailyActions, expires_at: end }: CreateKey,
+  { hosts: given, methods, daily_actions: dailyActions, expires_at: end }: CreateKeyBody,
   before: KeyLimits | null,
   now: Date,
 ): { readonly limits: KeyLimits; readonly issues: readonly Issue[] } {
@@ -242,7 +242,7 @@ function limitsIn(
   };
 }
 
-function issuesOf(request: CreateKey, before: ApiKey | null): readonly Issue[] {
+function issuesOf(request: CreateKeyBody, before: ApiKey | null): readonly Issue[] {
   const { role, hold, scope, replaces } = request;
   const issues: Issue[] = [];
   if (scope !== undefined && !hasScope(role)) {
@@ -316,7 +316,7 @@ export function keyRoutes({ keyService }: { readonly keyService: KeyService }) {
         summary: "List the account's keys",
         description: "Lists live keys first, then revoked ones, with their limits and what they have done.",
         notes: ["The secret keys themselves are never shown."],
-        query: MadeByQuery,
+        query: MadeByParameters,
         answers: { 200: { description: "The keys.", schema: KeyListJson } },
       }),
     )
@@ -337,7 +337,7 @@ export function keyRoutes({ keyService }: { readonly keyService: KeyService }) {
           `An account can have ${LIVE_KEYS_MAX} live keys; a further one gets 409.`,
           "The first key with a hold in the first account closes sign-ups, unless SIGNUPS is open.",
         ],
-        body: jsonBody(CreateKey),
+        body: jsonBody(CreateKeyBody),
         answers: { 201: { description: "The new key.", schema: CreatedKeyJson, headers: ["Cache-Control"] } },
         errors: ["too_many_keys"],
       }),
@@ -358,7 +358,7 @@ export function keyRoutes({ keyService }: { readonly keyService: KeyService }) {
           "Keys and invitations that an owner key made are found by `created_by`. Its open invitations are void, unless another owner key replaces it.",
         ],
         params: KeyParams,
-        query: RevokeQuery,
+        query: RevokeParameters,
         answers: { 200: { description: "The revoked key.", schema: RevokedKeyJson } },
       }),
     );

@@ -24,7 +24,7 @@ const passwordMember = t.storable(
   }),
 );
 
-export const Credentials = t.requestObject("Credentials", "An address and its password.", {
+export const CredentialsBody = t.requestObject("Credentials", "An address and its password.", {
   email: t.emailSchema("The person's address; case does not matter."),
   password: passwordMember,
 });
@@ -34,24 +34,28 @@ const PersonAccount = Type.Object(
   { description: "The account and its person." },
 );
 
-export const LoggedIn = t.answerObject("LoggedIn", "The person who logged in. The session is in the cookie.", {
+export const LoggedInJson = t.answerObject("LoggedIn", "The person who logged in. The session is in the cookie.", {
   account: PersonAccount,
 });
 
-export const SignedUp = t.answerObject("SignedUp", "The new account and its first key. The session is in the cookie.", {
-  account: PersonAccount,
-  api_key: t.plainText(
-    "An owner key. It is not stored and never shown again.",
-    "og_7Qm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi3kL0x",
-  ),
-});
+export const SignedUpJson = t.answerObject(
+  "SignedUp",
+  "The new account and its first key. The session is in the cookie.",
+  {
+    account: PersonAccount,
+    api_key: t.plainText(
+      "An owner key. It is not stored and never shown again.",
+      "og_7Qm0cJ1s9XwVtYk2hZbLqPnRfGeUaBi3kL0x",
+    ),
+  },
+);
 
-export type Credentials = Static<typeof Credentials>;
+export type CredentialsBody = Static<typeof CredentialsBody>;
 
 /** A person changes their password on a page only. */
-export const PasswordChange = t.closedObject({ current_password: passwordMember, password: passwordMember });
+export const PasswordChangeBody = t.closedObject({ current_password: passwordMember, password: passwordMember });
 
-type PasswordChange = Static<typeof PasswordChange>;
+type PasswordChange = Static<typeof PasswordChangeBody>;
 
 interface PeopleNeeds {
   readonly passwords: Passwords;
@@ -77,7 +81,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
    * which are counted and audited.
    */
   const verifyPassword = async (
-    { email, password }: Credentials,
+    { email, password }: CredentialsBody,
     source: RequestSource,
     personId: string | null,
   ): Promise<Member> => {
@@ -120,7 +124,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
   return {
     /** Creates an account with its first person and an owner key. Throws `forbidden`, `email_taken` and `RetryLater`. */
     async signUp(
-      { email, password }: Credentials,
+      { email, password }: CredentialsBody,
       source: RequestSource,
     ): Promise<StartedSession & { readonly apiKey: string }> {
       await signUpGate.requireOpen();
@@ -154,7 +158,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     },
 
     /** Starts a session. Throws what `verifyPassword` throws. */
-    async logIn(credentials: Credentials, source: RequestSource): Promise<StartedSession> {
+    async logIn(credentials: CredentialsBody, source: RequestSource): Promise<StartedSession> {
       const member = await verifyPassword(credentials, source, null);
       const { row, started } = newSession(secrets, member, source, clock.now());
       const { caller, email } = started.person;
@@ -191,7 +195,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     },
 
     /** The person with this address and password. Throws `invalid_credentials`, or `RetryLater` after too many failures. */
-    authenticate: (credentials: Credentials, source: RequestSource): Promise<Member> =>
+    authenticate: (credentials: CredentialsBody, source: RequestSource): Promise<Member> =>
       verifyPassword(credentials, source, null),
 
     /** Hashes the password of a person whose link was checked. */

@@ -4,7 +4,7 @@ import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, operation, optionalBody, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { AccountId } from "./account.ts";
+import { accountIdSchema } from "./account.ts";
 import type { SignUpsClosedBy } from "../config/values.ts";
 import { auditOf } from "../core/audit.ts";
 import { authorize, type Caller, type Hold } from "../core/roles.ts";
@@ -119,7 +119,7 @@ async function closedNotice(accounts: Pick<AccountStore, "list">, closedBy: Sign
 }
 
 const ListedAccountJson = t.answerObject("ListedAccount", "An account of the service.", {
-  id: AccountId,
+  id: accountIdSchema,
   email: t.nullable(t.plainText("Address of its first person; null: none.", "ann@example.com")),
   created_at: t.dateTime("When it was created."),
   first: t.yesNo("Whether it is the account of the first start.", false),
@@ -133,7 +133,7 @@ export const AccountListJson = t.answerObject("AccountList", "The accounts of th
   }),
 });
 
-export const AccountParams = pathParams(Type.Object({ id: AccountId }), "There is no such account.");
+export const AccountParams = pathParams(Type.Object({ id: accountIdSchema }), "There is no such account.");
 
 export function accountsRoutes({ signUpGate }: { readonly signUpGate: SignUpGate }) {
   const requires = (caller: Caller) => signUpGate.requireOperator(caller);

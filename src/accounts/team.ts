@@ -112,7 +112,7 @@ export const PersonList = t.answerObject("PersonList", "The people of the accoun
   }),
 });
 
-export const ChangePerson = t.requestObject("ChangePerson", "The new role of a person.", { role: roleMember });
+export const ChangePersonBody = t.requestObject("ChangePerson", "The new role of a person.", { role: roleMember });
 
 const serializePerson = ({ personId: id, ...member }: TeamMember) => toJson(PersonJson, { ...member, id });
 
@@ -142,7 +142,7 @@ export function teamRoutes({ teamService }: { readonly teamService: TeamService 
         description: "Changes a person's role at once, also on open pages.",
         notes: ["The last owner can't be lowered: of two owners who lower each other at the same time, one stays."],
         params: PersonParams,
-        body: jsonBody(ChangePerson),
+        body: jsonBody(ChangePersonBody),
         answers: { 200: { description: "The person with the new role.", schema: PersonJson } },
         errors: ["last_owner"],
       }),

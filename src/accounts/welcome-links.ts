@@ -6,7 +6,7 @@ import { PASSWORD_LINK_MS_MAX, WELCOME_LINK_MS_MAX } from "../core/limits.ts";
 import type { SessionSource, StartedSession } from "../core/session.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { AppPart } from "../runtime/app-context.ts";
-import { type Credentials, emailTaken, type PeopleService } from "./people.ts";
+import { type CredentialsBody, emailTaken, type PeopleService } from "./people.ts";
 import { newSession, type SessionService } from "./sessions.ts";
 
 /** A new one-time link, with its token. `personId` null: for an account's first person; else this person sets a new password. */
@@ -80,7 +80,7 @@ export function createWelcomeLinkService(
     },
 
     /** Uses a link once; one that resets a password keeps the address. Throws `not_found` and `email_taken`. */
-    async redeem(token: string, credentials: Credentials, source: SessionSource): Promise<StartedSession> {
+    async redeem(token: string, credentials: CredentialsBody, source: SessionSource): Promise<StartedSession> {
       const link = await findLink(token);
       const linkHash = secrets.hash(token);
       const { personId, accountId } = link;

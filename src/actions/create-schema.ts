@@ -28,7 +28,7 @@ import { isJsonObject, isStorableText } from "../core/json.ts";
 import type { CheckTarget } from "../config/target-policy.ts";
 import type { Role } from "../core/roles.ts";
 import { NOT_IN_SYNC } from "../core/policy.ts";
-import { CreateAction } from "../api/action-schemas.ts";
+import { CreateActionBody } from "../api/action-schemas.ts";
 import { compile, onePerField, withoutNulls } from "../api/check.ts";
 import type { Extras } from "../core/extras-schema.ts";
 import { NO_RETRY_SETTINGS } from "../core/retry.ts";
@@ -65,7 +65,7 @@ export interface CheckedCreate {
   readonly overdue: Issue | null;
 }
 
-const CREATE = compile(CreateAction);
+const CREATE = compile(CreateActionBody);
 
 /**
  * Validates a create. Throws with all issues at once, under the first of these codes that applies: `missing_field`,
@@ -124,7 +124,7 @@ type Fields = Readonly<Record<string, unknown>>;
 type Note = (field: string, message: string) => void;
 
 /** In all members except `json`, null means absent; `json: null` is the value null. */
-const { json: _json, ...NULL_IS_ABSENT } = CreateAction.properties;
+const { json: _json, ...NULL_IS_ABSENT } = CreateActionBody.properties;
 
 /** Leaves out members whose own rules name each problem; the schema would check them a second time. */
 function withoutChecked(given: unknown): unknown {
@@ -231,7 +231,7 @@ interface RequestBody {
 
 /** The body as it is stored. `form` is encoded already. */
 function bodyOf(
-  { body, json, text, base64 }: CreateAction,
+  { body, json, text, base64 }: CreateActionBody,
   form: string | null,
   textOf: CreateInput["textOf"],
 ): RequestBody {
@@ -243,7 +243,7 @@ function bodyOf(
 }
 
 function requestOf(
-  given: CreateAction,
+  given: CreateActionBody,
   { hostname, host }: AllowedTarget,
   { body, kind, times, key }: RequestBody & { readonly times: CreateTimes; readonly key: string | null },
 ): ActionRequest {
@@ -324,7 +324,7 @@ export function createOptions(action: Action) {
 }
 
 type OptionName = Exclude<
-  keyof CreateAction,
+  keyof CreateActionBody,
   | BodyMember
   | keyof ReturnType<typeof retrySettingsJson>
   | keyof ReturnType<typeof textsIn>

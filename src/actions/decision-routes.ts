@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { ActionId, Status } from "../api/action-schemas.ts";
+import { actionIdSchema, Status } from "../api/action-schemas.ts";
 import type { ActionService } from "./service.ts";
 import { DECISIONS } from "../core/action.ts";
 import { plainText, reason, run, choice } from "../api/schema-helpers.ts";
@@ -9,7 +9,7 @@ import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 
 const ShownRequestJson = Type.Object(
   {
-    id: ActionId,
+    id: actionIdSchema,
     run: run("The run that was shown."),
     digest: Type.String({
       minLength: 1,
@@ -22,7 +22,7 @@ const ShownRequestJson = Type.Object(
 );
 
 /** The body of `POST /v1/approvals`. */
-export const DecideRequests = Type.Object(
+export const DecideRequestsBody = Type.Object(
   {
     decision: choice(DECISIONS, "For all of them.", "approve"),
     reason: Type.Optional(reason("Why; shown in the timeline of each.")),
@@ -35,12 +35,12 @@ export const DecideRequests = Type.Object(
   { title: "DecideRequests", additionalProperties: false, description: "A decision on several held requests." },
 );
 
-export const RequestDecisions = Type.Object(
+export const RequestDecisionsJson = Type.Object(
   {
     data: Type.Array(
       Type.Object(
         {
-          id: ActionId,
+          id: actionIdSchema,
           status: Type.Optional(Status),
           error: Type.Optional(
             Type.Object(
@@ -79,8 +79,8 @@ export function approvalRoutes({ actionService }: { readonly actionService: Pick
         "One that is in another run by now, has another digest or was decided meanwhile is refused by itself.",
         "The response is always 200, with a result for each.",
       ],
-      body: jsonBody(DecideRequests),
-      answers: { 200: { description: "What became of each.", schema: RequestDecisions } },
+      body: jsonBody(DecideRequestsBody),
+      answers: { 200: { description: "What became of each.", schema: RequestDecisionsJson } },
     }),
   );
 }

@@ -11,7 +11,7 @@ import { eventName } from "../core/notification-events.ts";
 
 const CURSOR_EXAMPLE = "MDFranZmNXYwMGU3djhjOXgybTRuNnA4cXI";
 
-export const NotificationQuery = Type.Object(
+export const NotificationParameters = Type.Object(
   {
     limit: Type.Optional(pageLimit("Most notifications of a page.")),
     cursor: Type.Optional(plainText("The next_cursor of the page before.", CURSOR_EXAMPLE)),
@@ -43,7 +43,7 @@ const NotificationJson = Type.Object(
   { title: "Notification", description: "A callback, mail or message, and its state." },
 );
 
-export const NotificationList = Type.Object(
+export const NotificationListJson = Type.Object(
   {
     data: Type.Array(NotificationJson, { description: "The notifications, newest first." }),
     next_cursor: nullable(plainText("Asks for the next page; null: there is none.", CURSOR_EXAMPLE)),
@@ -70,8 +70,8 @@ export function notificationRoutes({ listNotifications }: { readonly listNotific
       summary: "List callbacks, mails and messages, newest first",
       description: "Lists callbacks, mails and messages, newest first, each with its state.",
       notes: ["Targets and errors are masked."],
-      query: NotificationQuery,
-      answers: { 200: { description: "A page of notifications.", schema: NotificationList } },
+      query: NotificationParameters,
+      answers: { 200: { description: "A page of notifications.", schema: NotificationListJson } },
     }),
   );
 }

@@ -2,12 +2,12 @@ import type { Decide } from "../core/changes.ts";
 import Type, { type Static } from "typebox";
 import { type Caller, mayDo, viewOf } from "../core/roles.ts";
 import { WAIT_SECONDS_DEFAULT, ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "../core/limits.ts";
-import { DecisionFacts, maskedFacts } from "../approvals/facts.ts";
+import { DecisionFactsJson, maskedFacts } from "../approvals/facts.ts";
 import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
 import type { RequestContext } from "../http/request.ts";
 import { jsonOf, json } from "../http/response.ts";
 import { createApiRoutes, operation, optionalBody, pathParams, uncheckedBody } from "../http/operation.ts";
-import { GrantTermsJson } from "../grants/grants.ts";
+import { GrantTermsBody } from "../grants/grants.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import { memberText, orderedMemberText } from "../core/json.ts";
 import { type ActionSerializer, serializeAttempts, serializeTimeline } from "../receipts/action-json.ts";
@@ -17,27 +17,27 @@ import type { ExportActions } from "./export.ts";
 import { createCheckCreate, type CreateRules } from "./create-schema.ts";
 import { createdIfAway } from "./wait.ts";
 import {
-  ActionCounts,
+  ActionCountsJson,
   ActionPageJson,
   checkFilters,
   checkList,
   EventText,
-  ExportQuery,
-  FilterQuery,
-  ListQuery,
+  ExportParameters,
+  FilterParameters,
+  ListParameters,
   pageJson,
   serializeCounts,
-  Timeline,
-  TimelineItem,
+  TimelineJson,
+  TimelineItemJson,
 } from "../api/list-schemas.ts";
 import {
   ActionJson,
-  ActionId,
-  CreateAction,
+  actionIdSchema,
+  CreateActionBody,
   DecisionBody,
-  ReadQuery,
-  Retry,
-  WaitQuery,
+  ReadParameters,
+  RetryBody,
+  WaitParameters,
   responseBody,
   responseCode,
 } from "../api/action-schemas.ts";
@@ -52,7 +52,7 @@ const Header = Type.Object(
   { title: "ResponseHeader", description: "A header of a target's answer." },
 );
 
-const made = TimelineItem.properties;
+const made = TimelineItemJson.properties;
 
 const Attempt = Type.Object(
   {
@@ -77,13 +77,13 @@ const Attempt = Type.Object(
   { title: "Attempt", description: "An attempt that has ended, and what came back of it." },
 );
 
-export const AttemptList = Type.Object(
+export const AttemptListJson = Type.Object(
   { data: Type.Array(Attempt, { description: `The newest ${ATTEMPTS_KEPT} attempts, oldest first.` }) },
   { title: "AttemptList", description: "The newest attempts of an action." },
 );
 
 /** The action in the path of a route. */
-export const ActionParams = pathParams(Type.Object({ id: ActionId }), "There is no such action.");
+export const ActionParams = pathParams(Type.Object({ id: actionIdSchema }), "There is no such action.");
 
 /** Notes the action's id for the log line, and returns it. */
 export function noteActionId(context: RequestContext, { id }: { readonly id: string }): string {
@@ -156,10 +156,10 @@ function mainRoutes(deps: ActionRouteDeps) {
           "With `sync` the response comes when the action has ended, or shows its current state after `wait` seconds.",
           "Where a person has rejected the same request within 24 hours, an agent's key must give a `reason` (else 400), and may repeat it twice (then 403).",
         ],
-        query: WaitQuery,
+        query: WaitParameters,
         headers: ["Idempotency-Key"],
         // Checked together with the header, so that an error lists the issues of both.
-        body: uncheckedBody(CreateAction),
+        body: uncheckedBody(CreateActionBody),
         answers: {
           201: { description: "The new action.", schema: ActionJson, headers: ["Location"] },
           200: {
@@ -189,7 +189,7 @@ function mainRoutes(deps: ActionRouteDeps) {
           "For the next page, pass `next_cursor` as `cursor`, with the same parameters. There is no total.",
           "For what no index serves, a page looks at 10,000 actions at most. Where it stops early it has `searched_until`, and `next_cursor` goes on from there, also if `data` is empty.",
         ],
-        query: ListQuery,
+        query: ListParameters,
         answers: { 200: { description: "A page of actions.", schema: ActionPageJson } },
       }),
     )
@@ -213,7 +213,7 @@ function mainRoutes(deps: ActionRouteDeps) {
           "People see it at `receipt_url`.",
         ],
         params: ActionParams,
-        query: ReadQuery,
+        query: ReadParameters,
         answers: { 200: { description: "The action.", schema: ActionJson } },
       }),
     );
@@ -232,8 +232,8 @@ function findRoutes({ actionService, exportActions }: ActionRouteDeps) {
         summary: "Count actions by status",
         description: "Counts the actions that match every parameter, by status, up to 1,000 each.",
         notes: ["It looks at the newest 10,000 actions at most; `counted_until` says where it stopped."],
-        query: FilterQuery,
-        answers: { 200: { description: "The counts.", schema: ActionCounts } },
+        query: FilterParameters,
+        answers: { 200: { description: "The counts.", schema: ActionCountsJson } },
       }),
     )
     .get(
@@ -251,7 +251,7 @@ function findRoutes({ actionService, exportActions }: ActionRouteDeps) {
           "An export that breaks off ends without the end of the chunked body.",
           "An account may have 10 open; further ones get 429.",
         ],
-        query: ExportQuery,
+        query: ExportParameters,
         answers: {
           200: {
             description: "The actions.",
@@ -293,7 +293,7 @@ function viewRoutes(deps: ActionRouteDeps) {
           "For programs that ask a person themselves: the approval mail, the pages, MCP clients and the command line show the same.",
         ],
         params: ActionParams,
-        answers: { 200: { description: "Facts and risks.", schema: DecisionFacts } },
+        answers: { 200: { description: "Facts and risks.", schema: DecisionFactsJson } },
       }),
     )
     .get(
@@ -314,7 +314,7 @@ function viewRoutes(deps: ActionRouteDeps) {
         description: "Returns every change of status, attempt and notification of all runs, oldest first.",
         notes: ["Beyond 2,000 entries the oldest are left out."],
         params: ActionParams,
-        answers: { 200: { description: "Its timeline.", schema: Timeline } },
+        answers: { 200: { description: "Its timeline.", schema: TimelineJson } },
       }),
     )
     .get(
@@ -334,7 +334,7 @@ function viewRoutes(deps: ActionRouteDeps) {
           "Values of headers that may be secret are never stored.",
         ],
         params: ActionParams,
-        answers: { 200: { description: "Its attempts.", schema: AttemptList } },
+        answers: { 200: { description: "Its attempts.", schema: AttemptListJson } },
       }),
     )
     .get(
@@ -372,7 +372,7 @@ interface DecisionCall {
 
 /** The optional body of approve. */
 export const Approval = Type.Object(
-  { ...DecisionBody.properties, grant: Type.Optional(GrantTermsJson) },
+  { ...DecisionBody.properties, grant: Type.Optional(GrantTermsBody) },
   { title: "Approval", additionalProperties: false, description: "Optional details of an approval." },
 );
 
@@ -439,7 +439,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
           "An agent's key brings forward only actions that it created (else 403), unless its scope is `account`.",
         ],
         params: ActionParams,
-        body: optionalBody(Retry),
+        body: optionalBody(RetryBody),
         answers: { 200: { description: "The action, due now.", schema: ActionJson } },
         errors: ["not_retryable"],
       }),
@@ -463,7 +463,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
           "Where a person has rejected the request within 24 hours, an agent's key must give a `reason` (else 400), and may repeat it twice (then 409).",
         ],
         params: ActionParams,
-        body: optionalBody(Retry),
+        body: optionalBody(RetryBody),
         answers: { 200: { description: "The action, pending or awaiting approval again.", schema: ActionJson } },
         errors: ["not_retryable"],
       }),

@@ -26,7 +26,7 @@ import { retryMembers } from "./retry-settings.ts";
 import { HTTP_METHODS } from "../core/target.ts";
 
 // A schema's title, here `ActionId`, is its name in the API description.
-export const ActionId = t.idSchema("act", "Id of an action.", "ActionId");
+export const actionIdSchema = t.idSchema("act", "Id of an action.", "ActionId");
 
 export const credentialNameSchema = t.plainText(
   "Name of a credential: 1 to 63 lower-case letters, digits and _ . or -.",
@@ -84,7 +84,7 @@ const formSchema = (description: string) =>
   });
 
 /** The body of a create. Except in `json`, `null` counts as absent, which the schema does not show. */
-export const CreateAction = t.requestObject(
+export const CreateActionBody = t.requestObject(
   "CreateAction",
   `The call to make. A member that is null counts as absent, but for json. The whole request has at most ` +
     `${REQUEST_BODY_BYTES_MAX} bytes, a depth of ${JSON_DEPTH_MAX} and ${JSON_MEMBERS_MAX} object members.`,
@@ -196,7 +196,7 @@ export const CreateAction = t.requestObject(
   },
 );
 
-export type CreateAction = Static<typeof CreateAction>;
+export type CreateActionBody = Static<typeof CreateActionBody>;
 
 const lastError = "The target answered with status 503.";
 
@@ -283,7 +283,7 @@ const ActionPauseJson = t.answerObject(
 
 /** An action in responses, as `see.ts` writes it. */
 export const ActionJson = t.answerObject("Action", "One HTTP call: its request, state and result.", {
-  id: ActionId,
+  id: actionIdSchema,
   status: Status,
   url: t.url("The target."),
   method: method({ title: "HttpMethod" }),
@@ -386,7 +386,7 @@ export const DecisionBody = t.requestObject("Decision", "Optional details of a d
 
 export type DecisionBody = Static<typeof DecisionBody>;
 
-export const Retry = t.requestObject("Retry", "Optional details of a retry.", {
+export const RetryBody = t.requestObject("Retry", "Optional details of a retry.", {
   run: Type.Optional(t.run("The run to send again; refused once the next has begun. Default: the present run.")),
   reason: Type.Optional(
     t.reason(
@@ -402,11 +402,11 @@ const BY_DEFAULT = { default: WAIT_SECONDS_DEFAULT };
 
 export const WaitSeconds = seconds("Seconds to wait for the end of the action.", BY_DEFAULT);
 
-export const WaitQuery = t.closedObject({
+export const WaitParameters = t.closedObject({
   wait: seconds("Seconds to wait for the end of the action. Ignored without sync.", BY_DEFAULT),
 });
 
 /** Without defaults: generated clients send them, so that each of their reads would wait. */
-export const ReadQuery = t.closedObject({
+export const ReadParameters = t.closedObject({
   wait: seconds("Seconds to wait for the end of the action. Default: answer at once."),
 });

@@ -12,7 +12,7 @@ const ValidationIssue = answerObject("ValidationIssue", "One thing that is wrong
 
 const Code = choice(ERROR_CODES, "Error code, for programs.", "validation_error", { title: "ErrorCode" });
 
-export const ErrorEnvelope = answerObject("ErrorEnvelope", "The body of every error.", {
+export const ErrorEnvelopeJson = answerObject("ErrorEnvelope", "The body of every error.", {
   error: Type.Object(
     {
       code: Code,

@@ -7,14 +7,14 @@ import { CALLS_PER_SECOND_MIN, CALLS_PER_SECOND_MAX } from "../core/limits.ts";
 import Type, { type Static } from "typebox";
 import { jsonIn } from "../core/json.ts";
 
-export const PutDefaults = requestObject(
+export const PutDefaultsBody = requestObject(
   "PutDefaults",
   "How attempts are made and repeated. What is left out is decided by the server.",
   retryMembers,
   { examples: [{ timeout_ms: 60_000, give_up_on: [401, 422] }] },
 );
 
-export const PutHostSettings = requestObject(
+export const PutHostSettingsBody = requestObject(
   "PutHostSettings",
   "What applies to calls of the account to one host. What is left out is decided by the account's defaults.",
   {
@@ -41,12 +41,13 @@ export const PutHostSettings = requestObject(
 );
 
 /** Turns a checked body into settings. */
-export const hostSettingsFrom = (body: Static<typeof PutHostSettings>): HostSettings => fromJson(PutHostSettings, body);
+export const hostSettingsFrom = (body: Static<typeof PutHostSettingsBody>): HostSettings =>
+  fromJson(PutHostSettingsBody, body);
 
 export const NO_HOST_SETTINGS = hostSettingsFrom({});
 
 /** Settings as JSON; only those that are set. */
-export const hostSettingsJson = (settings: HostSettings) => toJson(PutHostSettings, settings);
+export const hostSettingsJson = (settings: HostSettings) => toJson(PutHostSettingsBody, settings);
 
 export function hostSettingsText(settings: HostSettings): string {
   return JSON.stringify(hostSettingsJson(settings));
@@ -58,5 +59,5 @@ export function hostSettingsText(settings: HostSettings): string {
  */
 export function parseHostSettings(text: string): HostSettings {
   // Safe: `hostSettingsText` wrote it.
-  return hostSettingsFrom({ ...(jsonIn(text) as Static<typeof PutHostSettings>) });
+  return hostSettingsFrom({ ...(jsonIn(text) as Static<typeof PutHostSettingsBody>) });
 }

@@ -12,7 +12,7 @@ import {
   SEARCH_VALUES_MAX,
 } from "../core/limits.ts";
 import { normalHost, HTTP_METHODS } from "../core/target.ts";
-import { ActionId, ActionJson, Status } from "./action-schemas.ts";
+import { actionIdSchema, ActionJson, Status } from "./action-schemas.ts";
 import * as t from "./schema-helpers.ts";
 import { checkListQuery, encodeCursor } from "./cursor.ts";
 import { RESPONSE_CODE } from "./schema-helpers.ts";
@@ -39,7 +39,7 @@ export const FILTERS = {
     ),
   ),
   id: Type.Optional(
-    Type.Array(ActionId, {
+    Type.Array(actionIdSchema, {
       minItems: 1,
       maxItems: FILTER_IDS_MAX,
       description: "Only these actions; may repeat.",
@@ -82,11 +82,11 @@ export const FILTERS = {
   ),
 };
 
-export const FilterQuery = t.closedObject(FILTERS);
+export const FilterParameters = t.closedObject(FILTERS);
 
-export type FilterQuery = Static<typeof FilterQuery>;
+export type FilterParameters = Static<typeof FilterParameters>;
 
-export const ExportQuery = t.closedObject({
+export const ExportParameters = t.closedObject({
   ...FILTERS,
   format: Type.Optional(
     t.choice(
@@ -98,7 +98,7 @@ export const ExportQuery = t.closedObject({
   ),
 });
 
-export const ListQuery = t.closedObject({
+export const ListParameters = t.closedObject({
   ...FILTERS,
   limit: Type.Optional(t.pageLimit("Most actions of a page; large ones make it shorter.")),
   cursor: Type.Optional(
@@ -110,7 +110,7 @@ export const ListQuery = t.closedObject({
   ),
 });
 
-export type ListQuery = Static<typeof ListQuery>;
+export type ListParameters = Static<typeof ListParameters>;
 
 export const ActionPageJson = t.answerObject("ActionPage", "One page of a list.", {
   data: Type.Array(ActionJson, { description: "The actions, newest first." }),
@@ -123,12 +123,12 @@ export const ActionPageJson = t.answerObject("ActionPage", "One page of a list."
 });
 
 /** Turns a list's parameters into a query. Throws `invalid_query` for dates that don't exist and invalid cursors. */
-export function checkList(query: ListQuery) {
+export function checkList(query: ListParameters) {
   return { ...checkFilters(query, query.cursor), limit: query.limit ?? LIST_LIMIT_DEFAULT };
 }
 
 /** Turns parameters into filters, without a limit. Throws like `checkList`. */
-export function checkFilters(query: FilterQuery, cursor?: string) {
+export function checkFilters(query: FilterParameters, cursor?: string) {
   const dates = { created_after: query.created_after, created_before: query.created_before };
   const { before, ...times } = checkListQuery(dates, cursor, ACTION_ID);
   return {
@@ -145,7 +145,7 @@ export function checkFilters(query: FilterQuery, cursor?: string) {
   };
 }
 
-function searchOf(query: FilterQuery): Search {
+function searchOf(query: FilterParameters): Search {
   const { id: ids = [], q = null, path = null, title = null, reason = null, outcome = null, error = null } = query;
   const { response_code: responseCodes = [], metadata = [] } = query;
   return { ids, q, path, title, reason, outcome, error, responseCodes, metadata: metadata.map(metadataFilterOf) };
@@ -171,7 +171,7 @@ export interface StatusCounts {
   readonly countedUntil: Date | null;
 }
 
-export const ActionCounts = t.answerObject("ActionCounts", "How many actions match, by status.", {
+export const ActionCountsJson = t.answerObject("ActionCounts", "How many actions match, by status.", {
   data: Type.Array(
     t.answerObject("ActionCount", "How many actions have a status.", {
       status: Status,
@@ -186,9 +186,9 @@ export const ActionCounts = t.answerObject("ActionCounts", "How many actions mat
 });
 
 export const serializeCounts = ({ counts: data, countedUntil }: StatusCounts) =>
-  toJson(ActionCounts, { data, countedUntil });
+  toJson(ActionCountsJson, { data, countedUntil });
 
-export const TimelineItem = t.answerObject("TimelineItem", "One thing that happened to an action.", {
+export const TimelineItemJson = t.answerObject("TimelineItem", "One thing that happened to an action.", {
   seq: t.quantity(
     "Position in the event stream: increasing, with gaps. An entry of a pause has the number of the entry before it.",
     7,
@@ -231,8 +231,8 @@ export const TimelineItem = t.answerObject("TimelineItem", "One thing that happe
   attempts: Type.Optional(t.quantity("How often delivery was attempted.", 1)),
 });
 
-export const Timeline = t.answerObject("Timeline", "Everything that happened to an action.", {
-  data: Type.Array(TimelineItem, { description: "What happened, oldest first." }),
+export const TimelineJson = t.answerObject("Timeline", "Everything that happened to an action.", {
+  data: Type.Array(TimelineItemJson, { description: "What happened, oldest first." }),
 });
 
 export const EventText = t.plainText(

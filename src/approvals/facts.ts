@@ -70,7 +70,7 @@ const Risk = Type.Object(
 
 export type Fact = Static<typeof Fact>;
 
-export const DecisionFacts = Type.Object(
+export const DecisionFactsJson = Type.Object(
   {
     facts: Type.Array(Fact, { description: "In the order in which they are shown." }),
     risks: Type.Array(Risk, { description: "Empty: nothing about it is unusual." }),
@@ -88,7 +88,7 @@ export const DecisionFacts = Type.Object(
   },
 );
 
-export type DecisionFacts = Static<typeof DecisionFacts>;
+export type DecisionFactsJson = Static<typeof DecisionFactsJson>;
 
 /** A value of null leaves the fact out. */
 type FactRow = readonly [name: FactName, label: string, value: string | null];
@@ -118,7 +118,7 @@ export const NO_HISTORY: DecisionHistory = {
  * The masked facts and risks of an action for an approver, the same wherever it can be decided. Risks are computed from the
  * unmasked values. `baseUrl` begins the link to the action's page; if it is empty, the link is a path.
  */
-export function maskedFacts(action: MaskedAction, history: DecisionHistory, baseUrl: string): DecisionFacts {
+export function maskedFacts(action: MaskedAction, history: DecisionHistory, baseUrl: string): DecisionFactsJson {
   const { viewer, hiddenValues, hiddenInHeaders = 0, extras } = action;
   const { url } = asSent(action);
   const reason = history.reason === null ? null : maskText(history.reason, viewer);

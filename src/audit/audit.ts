@@ -85,7 +85,7 @@ export function createAuditService({
 
 const CURSOR_EXAMPLE = "NDcxMQ";
 
-export const AuditQuery = t.closedObject({
+export const AuditParameters = t.closedObject({
   kind: Type.Optional(
     Type.Array(Type.Enum([...AUDIT_KINDS], { type: "string" }), {
       description: "Any of these; may repeat.",
@@ -128,7 +128,7 @@ export const AuditLogJson = t.answerObject("AuditLog", "One page of the audit lo
 });
 
 /** The filter that a query means. Throws `invalid_query` for dates that do not exist and invalid cursors. */
-export function checkAudit(query: Static<typeof AuditQuery>) {
+export function checkAudit(query: Static<typeof AuditParameters>) {
   const dates = { since: query.since, until: query.until };
   const { before, ...times } = checkListQuery(dates, query.cursor, /^[1-9]\d{0,14}$/);
   return {
@@ -169,7 +169,7 @@ export function auditRoutes({ auditService }: { readonly auditService: AuditServ
         "A page as JSON, with `next_cursor` for the next page.",
         "With `Accept: application/x-ndjson` the whole log, one entry per line.",
       ],
-      query: AuditQuery,
+      query: AuditParameters,
       answers: {
         200: {
           description: "A page of the log; with `Accept: application/x-ndjson` all of it, an entry a line.",

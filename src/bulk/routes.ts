@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { ActionId } from "../api/action-schemas.ts";
+import { actionIdSchema } from "../api/action-schemas.ts";
 import { FILTERS } from "../api/list-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
 import { checkListQuery, pageOf } from "../api/cursor.ts";
@@ -120,7 +120,7 @@ const ResultStatus = t.choice(
 );
 
 const BulkResultJson = t.answerObject("BulkResult", "What became of one action of a bulk job.", {
-  id: ActionId,
+  id: actionIdSchema,
   run: t.run("The run that the action was in when the job began."),
   status: ResultStatus,
   action_status: t.nullable(t.plainText("The status of the action after it was done; null: it was not.", "pending")),

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { callerOfKey } from "../accounts/authenticate.ts";
 import type { ActionService, CountFilter } from "../actions/service.ts";
-import { checkFilters, type FilterQuery } from "../api/list-schemas.ts";
+import { checkFilters, type FilterParameters } from "../api/list-schemas.ts";
 import { sources } from "../core/action.ts";
 import { auditOf } from "../core/audit.ts";
 import type { BulkJob, BulkOperation, BulkResult, BulkResultFilter } from "../core/bulk-job.ts";
@@ -18,7 +18,7 @@ import { BulkRunner } from "./runner.ts";
 
 export interface BulkRequest {
   readonly operation: BulkOperation;
-  readonly filter: FilterQuery;
+  readonly filter: FilterParameters;
   readonly reason: string | null;
 }
 
@@ -149,7 +149,7 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
 }
 
 /** The filter with only those statuses, named or by default, to which the operation applies. */
-function filterFor(operation: BulkOperation, filter: FilterQuery): CountFilter {
+function filterFor(operation: BulkOperation, filter: FilterParameters): CountFilter {
   const asked = checkFilters(filter);
   // Somebody decided against a cancelled action, so it is retried only if the filter names it or its status.
   const isNamed = asked.search.ids.length > 0;

@@ -56,7 +56,7 @@ const settings = {
   enabled: t.yesNo("False: nothing is sent.", true),
 };
 
-export const CreateChannel = t.requestObject(
+export const CreateChannelBody = t.requestObject(
   "CreateChannel",
   "Where to ask for approval: mail takes `to`, slack and webhook take `url`.",
   {
@@ -70,7 +70,7 @@ export const CreateChannel = t.requestObject(
   { examples: [{ name: "ops", kind: "slack", url: "https://hooks.slack.com/services/T0/B0/abcd" }] },
 );
 
-type CreateChannel = Static<typeof CreateChannel>;
+type CreateChannel = Static<typeof CreateChannelBody>;
 
 export const ChangeChannelBody = Type.Partial(
   Type.Object({
@@ -339,7 +339,7 @@ export function channelRoutes({ channelService }: { readonly channelService: Cha
           "A message has a link to the action's page; nothing in it decides.",
           "Other nodes follow within 5 seconds.",
         ],
-        body: jsonBody(CreateChannel),
+        body: jsonBody(CreateChannelBody),
         answers: { 201: { description: "The channel.", schema: ChannelJson } },
       }),
     )

@@ -5,10 +5,10 @@ import { CREDENTIAL_PATHS_CHARS_MAX } from "../core/limits.ts";
 import { readHosts } from "../core/key-limits.ts";
 import { methodsOf, type SentRequest } from "../core/method-overrides.ts";
 import { isUnder, normalPrefix, type SentTarget, sentTarget, type HttpMethod } from "../core/target.ts";
-import type { ChangeCredential } from "./schemas.ts";
+import type { ChangeCredentialBody } from "./schemas.ts";
 
 /** The bounds in a body in normal form, and what is wrong with them. Bounds that are not given are absent. */
-export function boundsFrom({ hosts, paths, methods }: Pick<ChangeCredential, "hosts" | "paths" | "methods">): {
+export function boundsFrom({ hosts, paths, methods }: Pick<ChangeCredentialBody, "hosts" | "paths" | "methods">): {
   readonly bounds: Partial<CredentialBounds>;
   readonly issues: readonly Issue[];
 } {

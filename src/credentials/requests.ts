@@ -34,7 +34,7 @@ import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { OwnerNotices } from "./alerts.ts";
 import { boundsFrom } from "./bounds.ts";
-import { CreateCredential } from "./schemas.ts";
+import { CreateCredentialBody } from "./schemas.ts";
 import type { CredentialService } from "./service.ts";
 
 const CredentialRequestId = t.idSchema("crq", "Id of a request for a credential.", "CredentialRequestId");
@@ -51,7 +51,7 @@ const suggested = {
       ["/v1/charges"],
     ),
   ),
-  methods: CreateCredential.properties.methods,
+  methods: CreateCredentialBody.properties.methods,
 };
 
 export const AskCredentialBody = t.requestObject(
@@ -71,7 +71,7 @@ export const AskCredentialBody = t.requestObject(
 
 type AskCredentialBody = Static<typeof AskCredentialBody>;
 
-export const DeclineCredential = t.requestObject("DeclineCredential", "Optional details of a no.", {
+export const DeclineCredentialBody = t.requestObject("DeclineCredential", "Optional details of a no.", {
   reason: Type.Optional(t.reason("Why; shown to the requester.")),
 });
 
@@ -176,7 +176,7 @@ export function createCredentialRequestService(app: AppContext, needs: Credentia
     },
 
     /** Adds a credential for the requesting key. Throws `not_found`, `not_approvable`, and what `CredentialService.add` throws. */
-    async grant(caller: Caller, id: string, body: CreateCredential): Promise<Credential> {
+    async grant(caller: Caller, id: string, body: CreateCredentialBody): Promise<Credential> {
       authorize(caller, "manage");
       const request = await findOpen(caller, id);
       const { keyId, keyRole, host } = request;
@@ -413,7 +413,7 @@ export function credentialRequestRoutes({
           "Nothing is taken over from what the key has suggested: name the hosts, paths and methods that you allow.",
         ],
         params: CredentialRequestParams,
-        body: jsonBody(CreateCredential),
+        body: jsonBody(CreateCredentialBody),
         answers: {
           200: { description: "The request, with the name of the credential.", schema: CredentialRequestJson },
         },
@@ -430,7 +430,7 @@ export function credentialRequestRoutes({
         summary: "Decline a request for a credential",
         description: "Ends a request. Its key reads the reason.",
         params: CredentialRequestParams,
-        body: optionalBody(DeclineCredential),
+        body: optionalBody(DeclineCredentialBody),
         answers: { 200: { description: "The request.", schema: CredentialRequestJson } },
         errors: ["not_approvable"],
       }),

@@ -8,11 +8,18 @@ import type { Caller } from "../core/roles.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { headersOfCredential } from "./kinds.ts";
-import { ChangeCredential, CreateCredential, CredentialTest, headerName, members, TestCredential } from "./schemas.ts";
+import {
+  ChangeCredentialBody,
+  CreateCredentialBody,
+  CredentialTestJson,
+  headerName,
+  members,
+  TestCredentialBody,
+} from "./schemas.ts";
 import { warningsOf } from "./bounds.ts";
 import { type CredentialService, type CredentialUses, daysOf, NO_USES, sumOf } from "./service.ts";
 
-const given = CreateCredential.properties;
+const given = CreateCredentialBody.properties;
 
 export const CredentialJson = t.answerObject("Credential", "A credential, without its secret.", {
   name: credentialNameSchema,
@@ -110,7 +117,7 @@ export function credentialRoutes({ credentialService }: { readonly credentialSer
         description:
           "Stores a secret, sealed, with where it may go. Calls name it, and Outgate adds it when they are sent.",
         notes: ["Nobody reads the secret back.", "Agents' keys use it once it lists them."],
-        body: jsonBody(CreateCredential),
+        body: jsonBody(CreateCredentialBody),
         answers: { 201: { description: "The credential.", schema: CredentialJson } },
       }),
     )
@@ -139,7 +146,7 @@ export function credentialRoutes({ credentialService }: { readonly credentialSer
           "Bounds are checked again at every send.",
         ],
         params: CredentialParams,
-        body: jsonBody(ChangeCredential),
+        body: jsonBody(ChangeCredentialBody),
         answers: { 200: { description: "The credential.", schema: CredentialJson } },
       }),
     )
@@ -170,8 +177,8 @@ export function credentialRoutes({ credentialService }: { readonly credentialSer
           "At most one try a second and 30 an hour.",
         ],
         params: CredentialParams,
-        body: jsonBody(TestCredential),
-        answers: { 200: { description: "What was answered.", schema: CredentialTest } },
+        body: jsonBody(TestCredentialBody),
+        answers: { 200: { description: "What was answered.", schema: CredentialTestJson } },
       }),
     );
 }

@@ -92,7 +92,7 @@ export const members = {
   expires_at: t.dateTime("From then on calls with it fail."),
 };
 
-export const CreateCredential = t.requestObject(
+export const CreateCredentialBody = t.requestObject(
   "CreateCredential",
   "A secret that calls can be made with, and where it may go.",
   {
@@ -126,11 +126,11 @@ export const CreateCredential = t.requestObject(
   { examples: [{ name: "stripe-live", kind: "bearer", secret: "sk_live_51H…", hosts: ["api.stripe.com"] }] },
 );
 
-export type CreateCredential = Static<typeof CreateCredential>;
+export type CreateCredentialBody = Static<typeof CreateCredentialBody>;
 
 const UNSET = ["paths", "methods", "expires_at"] as const;
 
-export const ChangeCredential = Type.Partial(
+export const ChangeCredentialBody = Type.Partial(
   Type.Object({
     secret,
     ...members,
@@ -147,16 +147,16 @@ export const ChangeCredential = Type.Partial(
   },
 );
 
-export type ChangeCredential = Static<typeof ChangeCredential>;
+export type ChangeCredentialBody = Static<typeof ChangeCredentialBody>;
 
-export const TestCredential = t.requestObject(
+export const TestCredentialBody = t.requestObject(
   "TestCredential",
   "A GET to try a credential with.",
   { url: t.targetUrl("Where the GET goes; it must lie within the bounds.", "https://api.stripe.com/v1/charges") },
   { examples: [{ url: "https://api.stripe.com/v1/charges" }] },
 );
 
-export const CredentialTest = t.answerObject("CredentialTest", "The answer to a GET with a credential, masked.", {
+export const CredentialTestJson = t.answerObject("CredentialTest", "The answer to a GET with a credential, masked.", {
   status: t.nullable(Type.Integer({ description: "The status of the answer; null: there was none.", examples: [200] })),
   error: t.nullable(
     t.plainText("What went wrong; null: the answer was a 2xx.", "The target answered with status 401."),
@@ -173,10 +173,10 @@ export const CredentialTest = t.answerObject("CredentialTest", "The answer to a 
   truncated: t.yesNo("Whether the body was longer.", false),
 });
 
-export type CredentialTest = Static<typeof CredentialTest>;
+export type CredentialTestJson = Static<typeof CredentialTestJson>;
 
 /** The settings of a new credential, and what is wrong with them in the body. */
-export function settingsFrom(body: CreateCredential): {
+export function settingsFrom(body: CreateCredentialBody): {
   readonly settings: CredentialSettings;
   readonly issues: readonly Issue[];
 } {
@@ -229,7 +229,7 @@ const USED_BY: Readonly<Record<(typeof OPTIONS)[number], readonly CredentialKind
 /** Headers that every request has, so that a credential must not add them again. */
 const OWN_HEADERS = new Set(["accept", "content-type", "idempotency-key", "user-agent", "cookie"]);
 
-function readSettings(body: CreateCredential): CredentialSettings {
+function readSettings(body: CreateCredentialBody): CredentialSettings {
   const { kind: ofKind, header = "X-Unnamed", scheme: word = null, username: user = "", hmac = {} } = body;
   if (ofKind === "bearer") return { kind: ofKind };
   if (ofKind === "header") return { kind: ofKind, header, scheme: word };

@@ -23,7 +23,12 @@ import type { Secrets } from "../crypto/secrets.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { type KnownCredentials, mayUse } from "./known.ts";
 import { boundsFrom } from "./bounds.ts";
-import { type ChangeCredential, type CreateCredential, type CredentialTest, settingsFrom } from "./schemas.ts";
+import {
+  type ChangeCredentialBody,
+  type CreateCredentialBody,
+  type CredentialTestJson,
+  settingsFrom,
+} from "./schemas.ts";
 import { secretProblem } from "./kinds.ts";
 
 /** How often a change is tried if others change the credential first. */
@@ -114,7 +119,7 @@ export function createCredentialService(
     /** Adds a credential. `store` writes it, with what belongs in the same commit. Throws `validation_error`, also when full. */
     async add(
       caller: Caller,
-      body: CreateCredential,
+      body: CreateCredentialBody,
       store: CredentialStore["add"] = (one, entry) => credentials.add(one, entry),
     ): Promise<Credential> {
       authorize(caller, "manage");
@@ -171,7 +176,7 @@ export function createCredentialService(
     async change(
       caller: Caller,
       name: string,
-      body: ChangeCredential,
+      body: ChangeCredentialBody,
       shown: string | null = null,
     ): Promise<Credential> {
       authorize(caller, "manage");
@@ -225,7 +230,7 @@ export function createCredentialService(
     },
 
     /** Sends a GET with a credential at once. Throws what `tryCredential` throws, and `RetryLater`. */
-    test: (caller: Caller, name: string, url: string): Promise<CredentialTest> =>
+    test: (caller: Caller, name: string, url: string): Promise<CredentialTestJson> =>
       tryCredential({ ...needs, countTry }, caller, name, url),
   };
 }

@@ -10,7 +10,7 @@ import type { OutboundRequest, Sender } from "../outbound/sender.ts";
 import type { ActivePauses } from "../pauses/active-pauses.ts";
 import { maskResponseHeaders, maskText } from "../receipts/masking.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
-import type { CredentialTest } from "./schemas.ts";
+import type { CredentialTestJson } from "./schemas.ts";
 import type { CredentialUse } from "./use.ts";
 
 export interface TryNeeds {
@@ -31,7 +31,7 @@ export async function tryCredential(
   caller: Caller,
   name: string,
   url: string,
-): Promise<CredentialTest> {
+): Promise<CredentialTestJson> {
   authorize(caller, "manage");
   const request = { url, method: "GET", headers: null, body: null, extras: NO_EXTRAS } as const;
   const checked = checkTarget(url);
@@ -69,7 +69,7 @@ const HELD = "A key whose calls are held can't try credentials. Ask an owner who
 const PAUSED = "Calls to this host are paused, and so are tries of credentials. Resume them first.";
 
 /** Masks anything else that looks like a secret. The credential itself was masked before anything was cut. */
-function seen(outcome: Outcome): CredentialTest {
+function seen(outcome: Outcome): CredentialTestJson {
   const error = isSuccess(outcome, "GET") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS);
   if (outcome.kind !== "answered") return { status: null, error, headers: {}, body: null, truncated: false };
   const { code, headers, body, truncated } = outcome;

@@ -30,7 +30,7 @@ const others = Type.Union([t.answerObject("OverviewOthers", "All others together
   examples: [{ created: 17, completed: 15, failed: 2, attempts: 21, p50_ms: 41, p95_ms: 90, failed_attempts: 6 }],
 });
 
-export const OverviewQuery = t.closedObject({
+export const OverviewParameters = t.closedObject({
   range: Type.Optional(
     t.choice(
       RANGE_NAMES,
@@ -160,7 +160,7 @@ export function overviewRoutes({ overviewService }: { readonly overviewService: 
         "They may be some seconds old.",
         "Hosts, names and errors are masked as the role sees them on an action.",
       ],
-      query: OverviewQuery,
+      query: OverviewParameters,
       answers: { 200: { description: "The figures.", schema: OverviewJson } },
     }),
   );

@@ -36,7 +36,7 @@ const maxima = Type.Unsafe<Readonly<Record<string, number>>>({
 });
 
 /** What else an approval lets pass. */
-export const GrantTermsJson = t.requestObject(
+export const GrantTermsBody = t.requestObject(
   "GrantTerms",
   "Allow more calls of the key like this one, for a while.",
   {

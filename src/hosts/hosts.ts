@@ -3,8 +3,8 @@ import {
   hostSettingsFrom,
   hostSettingsJson,
   NO_HOST_SETTINGS,
-  PutDefaults,
-  PutHostSettings,
+  PutDefaultsBody,
+  PutHostSettingsBody,
 } from "../api/host-settings.ts";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
@@ -132,12 +132,12 @@ function detailOf(settings: HostSettings): AuditDetail {
 export const SettingsJson = t.answerObject(
   "Settings",
   "What the account sets for calls to every host; only what is set.",
-  PutDefaults.properties,
+  PutDefaultsBody.properties,
 );
 
 export const HostSettingsJson = t.answerObject("HostSettings", "What applies to calls of the account to one host.", {
   host: t.plainText("The host, with its port unless that is the scheme's default.", "api.example.com"),
-  ...PutHostSettings.properties,
+  ...PutHostSettingsBody.properties,
   updated_at: t.dateTime("When it was set."),
   updated_by: t.plainText("Who set it.", "key:owner"),
 });
@@ -191,7 +191,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
           "Other nodes follow within 5 seconds.",
         ],
         params: HostParams,
-        body: jsonBody(PutHostSettings),
+        body: jsonBody(PutHostSettingsBody),
         answers: { 200: { description: "The settings of the host.", schema: HostSettingsJson } },
       }),
     )
@@ -219,7 +219,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
         summary: "Set what applies to calls of the account to every host",
         description: "Replaces all settings for hosts of the account.",
         notes: ["They apply where neither the action nor its host has a setting."],
-        body: jsonBody(PutDefaults),
+        body: jsonBody(PutDefaultsBody),
         answers: { 200: { description: "The settings of the account.", schema: SettingsJson } },
       }),
     );

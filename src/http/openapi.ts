@@ -2,7 +2,7 @@ import type { TObject, TSchema } from "typebox";
 import { ERROR_CODES, type ErrorCode } from "../core/domain-error.ts";
 import { ANSWER_HEADERS, REQUEST_HEADERS, type AnswerHeader, ERROR_HEADERS } from "../api/headers.ts";
 import { type AlternativeBody, type OperationInfo, patternOf, type ResponseInfo } from "./operation.ts";
-import { ErrorEnvelope } from "../api/error-schema.ts";
+import { ErrorEnvelopeJson } from "../api/error-schema.ts";
 import { ERROR_MEANING, HTTP_STATUS } from "../api/errors.ts";
 import { DESCRIBED_ONLY } from "../api/schema-helpers.ts";
 
@@ -114,7 +114,7 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
       content: {
         "application/json": {
           // One schema for all codes: from narrowed schemas, generators would make a type for each response.
-          schema: print(ErrorEnvelope),
+          schema: print(ErrorEnvelopeJson),
           examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
         },
         ...(alsoAs && contentOf(alsoAs)),

@@ -18,7 +18,7 @@ interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
 }
 
 /** The response of /health and /ready. */
-export const Health = Type.Object(
+export const HealthJson = Type.Object(
   {
     status: t.choice(["ok", "unavailable"], "Status of the service.", "ok"),
     version: t.plainText("Version of the service.", "0.2.0"),
@@ -32,13 +32,13 @@ export const Health = Type.Object(
   { title: "Health", description: "Status and version of the service." },
 );
 
-export type Health = Static<typeof Health>;
+export type HealthJson = Static<typeof HealthJson>;
 
 /** Routes for load balancers, supervisors and Prometheus. They need no API key and reveal nothing about accounts. */
 export function systemRoutes(deps: SystemRouteDeps) {
   const { version, commit, draining } = deps;
-  const ok = JSON.stringify({ status: "ok", version, commit } satisfies Health);
-  const unavailable = JSON.stringify({ status: "unavailable", version, commit } satisfies Health);
+  const ok = JSON.stringify({ status: "ok", version, commit } satisfies HealthJson);
+  const unavailable = JSON.stringify({ status: "unavailable", version, commit } satisfies HealthJson);
   // Logs nothing: the writer logs why it fails.
   const isWritable = createReadiness(deps);
   const isReady = async (): Promise<boolean> => !draining.aborted && (await isWritable());
@@ -60,7 +60,7 @@ const GET_HEALTH = operation({
   tag: "System",
   summary: "Check whether the process runs",
   description: "For supervisors: answers while the process runs. Doesn't check the database.",
-  answers: { 200: { description: "The process runs.", schema: Health } },
+  answers: { 200: { description: "The process runs.", schema: HealthJson } },
   errors: [],
 });
 
@@ -71,10 +71,10 @@ const GET_READY = operation({
   summary: "Check whether the service can store actions",
   description: "For load balancers: 503 while the database can't be written, and while the service stops.",
   answers: {
-    200: { description: "The service can store actions.", schema: Health },
+    200: { description: "The service can store actions.", schema: HealthJson },
     503: {
       description: "The service can't store actions at the moment, or is stopping.",
-      schema: Health,
+      schema: HealthJson,
       headers: ["Retry-After"],
     },
   },

@@ -3,7 +3,7 @@ import { actionJson } from "../receipts/action-json.ts";
 import {
   actorText,
   ADDRESS_FACTS,
-  type DecisionFacts,
+  type DecisionFactsJson,
   type DecisionHistory,
   type FactName,
   maskedFacts,
@@ -62,11 +62,11 @@ export interface GroupedFacts {
   /** A sentence on how many values are hidden; null if none are. */
   readonly hidden: string | null;
   /** The requester's words, which may be untrue. */
-  readonly words: DecisionFacts["facts"];
-  readonly details: DecisionFacts["facts"];
+  readonly words: DecisionFactsJson["facts"];
+  readonly details: DecisionFactsJson["facts"];
 }
 
-export function groupedFacts(facts: DecisionFacts["facts"]): GroupedFacts {
+export function groupedFacts(facts: DecisionFactsJson["facts"]): GroupedFacts {
   return {
     hidden: facts.find(({ name }) => name === "hidden")?.value ?? null,
     words: facts.filter(({ name }) => WORDS.has(name)),
@@ -81,7 +81,7 @@ const SHOWN_APART: ReadonlySet<FactName> = new Set(["hidden", "method", "url", "
 export const WORDS_HEADING = "The requester says";
 
 /** The lines of one fact below that heading. A title and metadata need no label. */
-export function linesOfWords({ name, label, value }: DecisionFacts["facts"][number]): readonly string[] {
+export function linesOfWords({ name, label, value }: DecisionFactsJson["facts"][number]): readonly string[] {
   const text = name === "title" || name === "metadata" ? value : `${label}: ${value}`;
   return text.split(/\r?\n/);
 }
@@ -224,7 +224,7 @@ function slackJson(text: string, blocks: readonly object[]): string {
 /** Slack's limit of fields in a section. */
 const SECTION_FIELDS_MAX = 10;
 
-function factSections(facts: DecisionFacts["facts"]): readonly object[] {
+function factSections(facts: DecisionFactsJson["facts"]): readonly object[] {
   const fields = facts.slice(0, MESSAGE_FACTS_MAX).map(({ name, label, value }) => {
     return plain(`${label}: ${ADDRESS_FACTS.has(name) ? value : withoutLinks(value)}`);
   });

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
-import type { DecisionFacts, Fact } from "../approvals/facts.ts";
+import type { DecisionFactsJson, Fact } from "../approvals/facts.ts";
 import { BROKEN_LINKS, type GroupedFacts, linesOfWords, NO_BODY, WORDS_HEADING } from "./chat-messages.ts";
 import { normalTarget } from "../core/target.ts";
 import { visibleText, withoutLinks } from "../receipts/visible-text.ts";
@@ -186,7 +186,7 @@ const FACT = "padding:2px 8px 2px 0;font-size:14px;line-height:1.5;overflow-wrap
 
 /** What a mail says about a request besides showing it. */
 export interface Asked extends Omit<GroupedFacts, "hidden"> {
-  readonly risks: DecisionFacts["risks"];
+  readonly risks: DecisionFactsJson["risks"];
   /** A sentence on how many values are hidden and where to see them; null if none are. */
   readonly hidden: string | null;
 }
@@ -245,7 +245,7 @@ function Address({ url }: { readonly url: string }) {
 }
 
 /** Shows warnings in a box, and notes quietly below it. */
-function warnings(risks: DecisionFacts["risks"]): Part {
+function warnings(risks: DecisionFactsJson["risks"]): Part {
   const [notes, others] = [risks.filter(isNote), risks.filter((risk) => !isNote(risk))];
   return {
     text: risks.map((risk) => `${isNote(risk) ? "" : "! "}${visibleText(risk.text)}`).join("\n"),
@@ -266,7 +266,7 @@ function warnings(risks: DecisionFacts["risks"]): Part {
   };
 }
 
-const isNote = ({ level }: DecisionFacts["risks"][number]) => level === "note";
+const isNote = ({ level }: DecisionFactsJson["risks"][number]) => level === "note";
 
 function bodyPart(sent: MaskedAction): Part {
   const body = shownBody(sent);

@@ -31,7 +31,7 @@ const clientType = t.choice(
   "confidential",
 );
 
-export const CreateOAuthClient = t.requestObject(
+export const CreateOAuthClientBody = t.requestObject(
   "CreateOAuthClient",
   "A client that people of the account can connect by OAuth.",
   { name: clientName, redirect_uris: redirectUriList, type: clientType },
@@ -42,7 +42,7 @@ export const CreateOAuthClient = t.requestObject(
   },
 );
 
-export type CreateOAuthClient = Static<typeof CreateOAuthClient>;
+export type CreateOAuthClientBody = Static<typeof CreateOAuthClientBody>;
 
 /** A client that an owner has added. Only people of its account can connect it. */
 export type AccountClient = Awaited<ReturnType<OAuthClientService["list"]>>[number];
@@ -116,7 +116,7 @@ export function createOAuthClientService(app: AppContext, { secrets, forget }: A
     },
 
     /** Returns the secret, shown only now; null for a public client. Throws `validation_error`, also beyond `OAUTH_CLIENTS_PER_ACCOUNT_MAX`. */
-    async add(caller: Caller, { name, redirect_uris, type }: CreateOAuthClient) {
+    async add(caller: Caller, { name, redirect_uris, type }: CreateOAuthClientBody) {
       authorize(caller, "manage");
       const issues = redirect_uris.flatMap((uri, at) =>
         isUsableRedirect(uri) ? [] : [{ field: `redirect_uris.${at}`, message: BAD_REDIRECT }],
@@ -246,7 +246,7 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
         summary: "Add an OAuth client",
         description: "Adds a client for software that has no metadata document. People of the account connect it.",
         notes: ["The answer shows the secret of a confidential client once."],
-        body: jsonBody(CreateOAuthClient),
+        body: jsonBody(CreateOAuthClientBody),
         answers: { 201: { description: "The client, with its secret.", schema: NewOAuthClientJson } },
       }),
     )

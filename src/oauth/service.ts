@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type Provider from "oidc-provider";
-import type { CreateKey } from "../accounts/key-schemas.ts";
+import type { CreateKeyBody } from "../accounts/key-schemas.ts";
 import type { KeyService } from "../accounts/keys.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { RecentMap } from "../core/recent-map.ts";
@@ -189,7 +189,13 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
      * before the client can use it. Revokes the key if anything fails. Throws `ConsentGone`, and what creating or preparing
      * the key throws.
      */
-    async consent(caller: Caller, uid: string, headers: Headers, key: CreateKey, prepare: PrepareKey): Promise<string> {
+    async consent(
+      caller: Caller,
+      uid: string,
+      headers: Headers,
+      key: CreateKeyBody,
+      prepare: PrepareKey,
+    ): Promise<string> {
       authorize(caller, "manage");
       const asked = await interactionOf(caller, headers, uid);
       // Before the request is used up, so that the person can correct the form.

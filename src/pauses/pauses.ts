@@ -124,7 +124,7 @@ function newPause(
   return { pause, audit: auditOf(caller, { kind: "paused", subject: id, detail }, createdAt) };
 }
 
-export const CreatePause = t.requestObject(
+export const CreatePauseBody = t.requestObject(
   "CreatePause",
   "What to pause: the actions that this key created, the calls to this host, or without both the whole account.",
   {
@@ -209,7 +209,7 @@ export function pauseRoutes({
           "Attempts in progress end as usual. Actions can still be created, and wait.",
           "Where a pause is in force already, it is returned with 200.",
         ],
-        body: jsonBody(CreatePause),
+        body: jsonBody(CreatePauseBody),
         answers: {
           201: { description: "The pause. No attempt that it covers is started any more.", schema: PauseJson },
           200: { description: "The pause that was in force already.", schema: PauseJson },

@@ -8,7 +8,7 @@ import { receiptHistory } from "./history.ts";
 import { constant, plainText, quantity } from "../api/schema-helpers.ts";
 import { maskedTimeline } from "./masked-action.ts";
 import { type MaskedAction, type SeenAction, seenWith } from "./seen-action.ts";
-import { TimelineItem } from "../api/list-schemas.ts";
+import { TimelineItemJson } from "../api/list-schemas.ts";
 import { actionJson, timelineItem } from "./action-json.ts";
 
 const { body } = ActionJson.properties;
@@ -22,7 +22,7 @@ const { properties: members } = Type.Omit(ActionJson, [
   ...TEXT_EXTRAS,
 ]);
 
-const { seq: _place, ...happened } = TimelineItem.properties;
+const { seq: _place, ...happened } = TimelineItemJson.properties;
 
 export const ReceiptToken = plainText(
   "The part after `/r/` of `receipt_url`. It is the only credential: no key is needed.",

@@ -3,7 +3,7 @@ import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { HtmlEscapedString } from "hono/utils/html";
 import { describeActor, mayDo } from "../core/roles.ts";
-import type { ListQuery } from "../api/list-schemas.ts";
+import type { ListParameters } from "../api/list-schemas.ts";
 import type { Counted } from "../core/store.ts";
 import { APP_STYLE, CONSOLE, ICON, ICON_WAITING, LIBRARIES, SESSION } from "./assets.ts";
 import { SHEET_STYLE } from "./sheet-style.ts";
@@ -374,10 +374,10 @@ export function bulkPath(id: string): string {
 export const SETTINGS_LINK = { href: "/settings", name: "Settings" } as const;
 
 /** Parameters to change; undefined removes one. */
-type ListChanges = { readonly [Name in keyof ListQuery]?: ListQuery[Name] | undefined };
+type ListChanges = { readonly [Name in keyof ListParameters]?: ListParameters[Name] | undefined };
 
 /** The path of the list of actions with these filters and changes. */
-export function listPath(query: ListQuery, changes: ListChanges = {}): string {
+export function listPath(query: ListParameters, changes: ListChanges = {}): string {
   return ACTIONS_PATH + queryText({ ...query, ...changes });
 }
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { DecisionBody } from "../../src/api/action-schemas.ts";
 import { bodyCheck } from "../../src/api/check.ts";
-import { CreateKey } from "../../src/accounts/key-schemas.ts";
+import { CreateKeyBody } from "../../src/accounts/key-schemas.ts";
 import { refusalOf, rigCreate } from "./create-rig.ts";
 
-const checkCreateKey = bodyCheck(CreateKey);
+const checkCreateKey = bodyCheck(CreateKeyBody);
 
 const checkDecision = bodyCheck(DecisionBody);
 

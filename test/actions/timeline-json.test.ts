@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { compile } from "../../src/api/check.ts";
-import { Timeline } from "../../src/api/list-schemas.ts";
+import { TimelineJson } from "../../src/api/list-schemas.ts";
 import { timelineJson } from "../../src/receipts/action-json.ts";
 import type { ActionStatus } from "../../src/core/action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { anAttempt, NOON } from "../support/factory.ts";
 
-const timeline = compile(Timeline);
+const timeline = compile(TimelineJson);
 
 const ATTEMPT = anAttempt(2, {
   response_code: 302,

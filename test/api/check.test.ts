@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
-import { MadeByQuery } from "../../src/accounts/key-schemas.ts";
+import { MadeByParameters } from "../../src/accounts/key-schemas.ts";
 import { bodyCheck, compile, withoutNulls } from "../../src/api/check.ts";
 import { dateTime, emailSchema, hostSchema, idSchema, key } from "../../src/api/schema-helpers.ts";
-import { credentialNameSchema, DecisionBody, Retry } from "../../src/api/action-schemas.ts";
+import { credentialNameSchema, DecisionBody, RetryBody } from "../../src/api/action-schemas.ts";
 import { FILTERS } from "../../src/api/list-schemas.ts";
-import { CreateCredential } from "../../src/credentials/schemas.ts";
+import { CreateCredentialBody } from "../../src/credentials/schemas.ts";
 import { RuleDefinition } from "../../src/rules/schemas.ts";
 import { checkOrigin } from "../../src/accounts/signing-secrets.ts";
 import { refusalOf } from "../actions/create-rig.ts";
@@ -47,15 +47,15 @@ describe("a check", () => {
 
   test.each([
     [{ id: "x" }, Type.Object({ id: idSchema("key", "") }), "Must be an id that begins with key_."],
-    [{ secret: "x" }, CreateCredential, "Must have at least 8 characters."],
+    [{ secret: "x" }, CreateCredentialBody, "Must have at least 8 characters."],
     [{ name: "xx" }, Type.Object({ name: Type.String({ maxLength: 1 }) }), "Must have at most 1 character."],
     [{ of: ["x"] }, Type.Object({ of: Type.Array(Type.String(), { minItems: 2 }) }), "Must have at least 2 items."],
     [{ of: ["x", "y"] }, Type.Object({ of: Type.Array(Type.String(), { maxItems: 1 }) }), "Must have at most 1 item."],
-    [{ created_by: "x" }, MadeByQuery, "Must be the id of a key or person: it begins with key_ or per_."],
+    [{ created_by: "x" }, MadeByParameters, "Must be the id of a key or person: it begins with key_ or per_."],
     [{ name: "Stripe Live" }, Type.Object({ name: credentialNameSchema }), /^Must be 1 to 63 lower-case letters/],
-    [{ header: "X Y" }, CreateCredential, "Is not a header name: use letters, digits and hyphens."],
-    [{ scheme: "a b" }, CreateCredential, "Must be one word that begins with a letter, like Token."],
-    [{ username: "a:b" }, CreateCredential, "May not have a colon or control characters."],
+    [{ header: "X Y" }, CreateCredentialBody, "Is not a header name: use letters, digits and hyphens."],
+    [{ scheme: "a b" }, CreateCredentialBody, "Must be one word that begins with a letter, like Token."],
+    [{ username: "a:b" }, CreateCredentialBody, "May not have a colon or control characters."],
     [{ metadata: ["a b"] }, Type.Object(FILTERS), "Must be a name of metadata, or name:value, like customer:4711."],
     [{ between: { from: "9" } }, RuleDefinition, "Must be a time of day from 00:00 to 24:00, like 09:30."],
     [{ at: "2026-03-04" }, Type.Object({ at: dateTime("") }), /^Must be a date and time with a time zone, like 2026-/],
@@ -123,7 +123,7 @@ describe("an e-mail address", () => {
 
 describe("a decision", () => {
   const checkDecision = bodyCheck(DecisionBody);
-  const checkRetry = bodyCheck(Retry);
+  const checkRetry = bodyCheck(RetryBody);
 
   test("may be empty, and have a reason in any Unicode", () => {
     for (const said of [{}, { reason: null, run: null }]) expect(checkDecision(said)).toEqual({});

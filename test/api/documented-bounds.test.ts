@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { CreateAction } from "../../src/api/action-schemas.ts";
+import { CreateActionBody } from "../../src/api/action-schemas.ts";
 import { REQUESTER_TEXTS } from "../../src/core/action.ts";
 import * as limits from "../../src/core/limits.ts";
 
@@ -10,7 +10,7 @@ const rowOf = (member: string) => text.split("\n").find((line) => line.startsWit
 
 /** The texts of a requester that are one string: a new one has its row here. */
 const TEXTS = REQUESTER_TEXTS.flatMap((name): [string, number[]][] => {
-  const schema: object = CreateAction.properties[name];
+  const schema: object = CreateActionBody.properties[name];
   return "maxLength" in schema ? [[name, [Number(schema.maxLength)]]] : [];
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { encodeCursor } from "../../src/api/cursor.ts";
-import { checkList, ListQuery } from "../../src/api/list-schemas.ts";
+import { checkList, ListParameters } from "../../src/api/list-schemas.ts";
 import { checkOrigin } from "../../src/accounts/signing-secrets.ts";
 import { headerIssues } from "../../src/api/call-headers.ts";
 import { HEADERS_MAX, HEADER_VALUE_BYTES_MAX, URL_CHARS_MAX } from "../../src/core/limits.ts";
@@ -112,7 +112,7 @@ describe("a generated client that sends every default and validates what it send
 
   test("is shown no word of ours that JSON Schema does not know", () => {
     expect(JSON.stringify(DOCUMENT)).not.toContain("x-enforced");
-    expect(Object.keys(ListQuery.properties.cursor)).not.toContain("pattern");
+    expect(Object.keys(ListParameters.properties.cursor)).not.toContain("pattern");
   });
 });
 

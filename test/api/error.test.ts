@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/check.ts";
-import { ErrorEnvelope } from "../../src/api/error-schema.ts";
+import { ErrorEnvelopeJson } from "../../src/api/error-schema.ts";
 import { errorJson, issuesText, MethodNotAllowed, withField } from "../../src/api/errors.ts";
 import { OPERATIONS } from "../support/operations.ts";
 import { ERROR_CODES } from "../../src/core/domain-error.ts";
 
-const envelope = compile(ErrorEnvelope);
+const envelope = compile(ErrorEnvelopeJson);
 
 describe("the error envelope", () => {
   test.each(ERROR_CODES)("holds %s as the schema says", (code) => {

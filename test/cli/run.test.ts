@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { TObject } from "typebox";
-import { CreateAction } from "../../src/api/action-schemas.ts";
-import { PutDefaults, PutHostSettings } from "../../src/api/host-settings.ts";
-import { ListQuery } from "../../src/api/list-schemas.ts";
+import { CreateActionBody } from "../../src/api/action-schemas.ts";
+import { PutDefaultsBody, PutHostSettingsBody } from "../../src/api/host-settings.ts";
+import { ListParameters } from "../../src/api/list-schemas.ts";
 import { CreateRuleBody } from "../../src/rules/schemas.ts";
 import { SERVICE_COMMANDS } from "../../src/cli/wrong-usage.ts";
 import { createProgram, runCommandLine } from "../../src/cli/program.ts";
@@ -134,10 +134,10 @@ type Command = (typeof COMMANDS)[number];
 
 /** `others`: options and arguments that stand for members of another name. */
 test.each<[command: string, schema: TObject, others: Readonly<Record<string, string>>]>([
-  ["send", CreateAction, { url: "<url>", body: "data", json: "data", headers: "header" }],
-  ["list", ListQuery, { reason: "reason_text" }],
-  ["hosts set", PutHostSettings, {}],
-  ["hosts defaults", PutDefaults, {}],
+  ["send", CreateActionBody, { url: "<url>", body: "data", json: "data", headers: "header" }],
+  ["list", ListParameters, { reason: "reason_text" }],
+  ["hosts set", PutHostSettingsBody, {}],
+  ["hosts defaults", PutDefaultsBody, {}],
   ["rules add", CreateRuleBody, { name: "<name>" }],
 ])("outgate %s has an option for every member of its request", (words, schema, others) => {
   const { options, registeredArguments } = words.split(" ").reduce<Command>((at, word) => {

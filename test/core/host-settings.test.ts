@@ -1,5 +1,5 @@
 import {
-  PutHostSettings,
+  PutHostSettingsBody,
   hostSettingsFrom,
   hostSettingsText,
   NO_HOST_SETTINGS,
@@ -112,7 +112,7 @@ test("a status is one of those that end an action by its number or its class", (
 });
 
 describe("settings", () => {
-  const check = bodyCheck(PutHostSettings);
+  const check = bodyCheck(PutHostSettingsBody);
 
   test("are the same after they were stored, and none if the row is no JSON", () => {
     const body = check({

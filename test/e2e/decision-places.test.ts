@@ -3,7 +3,7 @@ import { openFile } from "../../db/libsql/file.ts";
 import { FACTS } from "../../src/approvals/facts.ts";
 import { RISKS } from "../../src/approvals/risks.ts";
 import { REQUESTER_TEXTS } from "../../src/core/action.ts";
-import { CreateAction } from "../../src/api/action-schemas.ts";
+import { CreateActionBody } from "../../src/api/action-schemas.ts";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import { outgate } from "../cli/outgate.ts";
 import { ANN, signedIn } from "../http/signed-in.ts";
@@ -87,7 +87,7 @@ async function held(members: object): Promise<string> {
 /** Every text of a requester, as the API description writes it. */
 const EXAMPLES = Object.fromEntries(
   REQUESTER_TEXTS.map((name) => {
-    const schema: object = CreateAction.properties[name];
+    const schema: object = CreateActionBody.properties[name];
     const [example]: readonly unknown[] = "examples" in schema && Array.isArray(schema.examples) ? schema.examples : [];
     return [name, example];
   }),

@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { compile } from "../../src/api/check.ts";
-import { LoggedIn, SignedUp } from "../../src/accounts/people.ts";
+import { LoggedInJson, SignedUpJson } from "../../src/accounts/people.ts";
 import { isWellFormedApiKey } from "../support/api-key.ts";
 import { ann, codeOf, fieldsOf, openPeopleServer, PASSWORD, type PeopleServer } from "./people-server.ts";
 import { OWN_ORIGIN } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
 
-const signedUp = compile(SignedUp);
+const signedUp = compile(SignedUpJson);
 
-const loggedIn = compile(LoggedIn);
+const loggedIn = compile(LoggedInJson);
 
 const withOrigin = { origin: OWN_ORIGIN };
 

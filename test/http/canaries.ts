@@ -1,4 +1,4 @@
-import { CreateAction } from "../../src/api/action-schemas.ts";
+import { CreateActionBody } from "../../src/api/action-schemas.ts";
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { exampleOf } from "../support/secret-examples.ts";
 
@@ -272,7 +272,7 @@ function plantedIn(name: string, { type, enum: words, format, properties }: Fiel
 }
 
 /** All others, with a secret in each that takes text: nobody has to think of a new one. */
-const FIELDS = Object.entries(CreateAction.properties).flatMap(([name, schema]) => {
+const FIELDS = Object.entries(CreateActionBody.properties).flatMap(([name, schema]) => {
   const value = OWN.has(name) ? undefined : plantedIn(name, schema as FieldSchema);
   return value === undefined ? [] : [`,"${name}":${JSON.stringify(value)}`];
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv } from "ajv";
-import { CreateAction } from "../../src/api/action-schemas.ts";
-import { ListQuery } from "../../src/api/list-schemas.ts";
+import { CreateActionBody } from "../../src/api/action-schemas.ts";
+import { ListParameters } from "../../src/api/list-schemas.ts";
 import { TOOLS, type ToolName } from "../../mcp/tools.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { Target } from "../support/target.ts";
@@ -255,11 +255,11 @@ describe("the table of tools", () => {
   test("takes for create the body of REST, its header and its query parameter, and for list its query in few words", async () => {
     const create = tools.find(({ name }) => name === "create");
     expect(argumentsOf(create)).toEqual(
-      [...Object.keys(CreateAction.properties), "idempotency_key", "wait"].toSorted(),
+      [...Object.keys(CreateActionBody.properties), "idempotency_key", "wait"].toSorted(),
     );
     expect(create?.description).toContain("Same intent, same idempotency_key");
     const list = tools.find(({ name }) => name === "list");
-    expect(argumentsOf(list)).toEqual(Object.keys(ListQuery.properties).toSorted());
+    expect(argumentsOf(list)).toEqual(Object.keys(ListParameters.properties).toSorted());
     expect(JSON.stringify(list).length).toBeLessThan(2_500);
   });
 

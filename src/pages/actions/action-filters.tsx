@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { FilterValues } from "../../core/store.ts";
 import { describeActor } from "../../core/roles.ts";
-import { checkList, ListQuery } from "../../api/list-schemas.ts";
+import { checkList, ListParameters } from "../../api/list-schemas.ts";
 import { compileQuery } from "../../api/check.ts";
 import { SEARCHED_TEXTS } from "../../core/search.ts";
 import { ERROR_KINDS, OUTCOMES } from "../../core/outcome.ts";
@@ -21,7 +21,7 @@ type Typed = ReadonlyMap<string, readonly string[]>;
 
 export interface FiltersProps {
   /** The filters; empty if they are invalid. */
-  readonly query: ListQuery;
+  readonly query: ListParameters;
   readonly typed: Typed;
   readonly problems: readonly Issue[];
   readonly values: FilterValues;
@@ -46,7 +46,7 @@ export function actionFilters({ query, typed, values, problems, now }: FiltersPr
 
 /** Hidden fields for the filters that a form keeps. Drops the cursor, since a new filter begins at the newest action. */
 function keptFields(typed: Typed, but: readonly string[]) {
-  const isKept = (name: string) => name !== "cursor" && Object.hasOwn(ListQuery.properties, name);
+  const isKept = (name: string) => name !== "cursor" && Object.hasOwn(ListParameters.properties, name);
   const kept = [...typed].filter(([name]) => isKept(name) && !but.includes(name));
   return kept.flatMap(([name, values]) => values.map((value) => <input type="hidden" name={name} value={value} />));
 }
@@ -86,11 +86,11 @@ function searchField(typed: Typed) {
 }
 
 /** The path of the list's first page with another filter. */
-function filtered(query: ListQuery, changes: Parameters<typeof listPath>[1]): string {
+function filtered(query: ListParameters, changes: Parameters<typeof listPath>[1]): string {
   return listPath(query, { ...changes, cursor: undefined });
 }
 
-function agentMenu(query: ListQuery, { creators }: FilterValues) {
+function agentMenu(query: ListParameters, { creators }: FilterValues) {
   const options = creators.map(({ keyId, createdBy }) => {
     return [keyId, untrusted(describeActor(createdBy).name)] as const;
   });
@@ -106,7 +106,7 @@ function agentMenu(query: ListQuery, { creators }: FilterValues) {
   );
 }
 
-function hostMenu(query: ListQuery, typed: Typed, { hosts }: FilterValues) {
+function hostMenu(query: ListParameters, typed: Typed, { hosts }: FilterValues) {
   return (
     <FilterMenu
       label={query.host === undefined ? "Host" : untrusted(query.host)}
@@ -145,7 +145,7 @@ const CODES: readonly (readonly [code: string, meaning: string])[] = [
   ["504", "gateway timeout"],
 ];
 
-function codeMenu(query: ListQuery) {
+function codeMenu(query: ListParameters) {
   const chosen = query.response_code?.join(", ") ?? null;
   return (
     <FilterMenu
@@ -179,7 +179,7 @@ function chosenRange(after: Date, now: Date): string | null {
   return Object.entries(RANGES).find(([, ms]) => age >= ms && age < ms + STILL_MS)?.[0] ?? null;
 }
 
-function timeMenu(query: ListQuery, now: Date) {
+function timeMenu(query: ListParameters, now: Date) {
   const { created_after: after, created_before: before } = query;
   const range = after === undefined || before !== undefined ? null : chosenRange(new Date(after), now);
   const [from, to] = [after, before].map((at) => (at === undefined ? null : time(new Date(at))));
@@ -251,7 +251,7 @@ function optionsOf(names: readonly string[]) {
   return names.map((name) => [name, name.replaceAll("_", " ")] as const);
 }
 
-const LIST = compileQuery(ListQuery);
+const LIST = compileQuery(ListParameters);
 
 /** Reads the parameters of `GET /v1/actions`. Returns issues for the page to show beside the filters. */
 export function filtersIn(search: string) {

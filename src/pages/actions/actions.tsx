@@ -19,7 +19,7 @@ import type { Person } from "../../http/session.ts";
 import { page, pageHeaders, seeOther } from "../../http/response.ts";
 import { readQuery, type RequestContext } from "../../http/request.ts";
 import { ACTIONS_SHOWN_MAX } from "../../core/limits.ts";
-import { checkFilters, ExportQuery, type ListQuery, type StatusCounts } from "../../api/list-schemas.ts";
+import { checkFilters, ExportParameters, type ListParameters, type StatusCounts } from "../../api/list-schemas.ts";
 import { compileQuery } from "../../api/check.ts";
 import { encodeCursor } from "../../api/cursor.ts";
 import type { MaskedAction } from "../../receipts/seen-action.ts";
@@ -95,7 +95,7 @@ const STATUSES: readonly ActionStatus[] = [
   "cancelled",
 ];
 
-function statusChips(query: ListQuery, counts: Counts) {
+function statusChips(query: ListParameters, counts: Counts) {
   const chosen = query.status ?? [];
   const link = (name: string, status: readonly ActionStatus[], found: Counted | undefined, isChosen: boolean) => ({
     href: listPath(query, { status: [...status], cursor: undefined }),
@@ -125,7 +125,7 @@ function sumOf(counts: Counts): Counted {
 }
 
 /** Links to the next page. There is no previous one, because it changes with every new action. */
-function pager(query: ListQuery, count: number, cursor: string | null) {
+function pager(query: ListParameters, count: number, cursor: string | null) {
   return (
     <nav id="pager" class="chips pager" aria-label="Pages">
       {/* The list says visibly that it is empty. */}
@@ -197,7 +197,7 @@ const NAMES: Readonly<Record<BulkOperation, string>> = { retry: "Retry", cancel:
 const operationsFor = (user: PageUser) => BULK_OPERATIONS.filter((operation) => mayDo(user.role, operation));
 
 /** What people can do with all actions that the filters find. */
-function listButtons(query: ListQuery, counts: Counts, user: PageUser) {
+function listButtons(query: ListParameters, counts: Counts, user: PageUser) {
   const { limit: _limit, cursor: _cursor, ...filter } = query;
   return (
     <div id="list-actions" class="buttons">
@@ -219,7 +219,7 @@ function listButtons(query: ListQuery, counts: Counts, user: PageUser) {
 }
 
 /** Offers to retry or cancel all actions of the list, if its statuses allow that. */
-function allOfThese(query: ListQuery, counts: Counts, user: PageUser) {
+function allOfThese(query: ListParameters, counts: Counts, user: PageUser) {
   const { limit: _limit, cursor: _cursor, ...filter } = query;
   return operationsFor(user).flatMap((operation) => {
     const statuses = sources(operation).filter((status) => query.status?.includes(status) === true);
@@ -233,7 +233,7 @@ function allOfThese(query: ListQuery, counts: Counts, user: PageUser) {
 }
 
 /** Appears by CSS while boxes are checked. Shows each operation that at least one row allows. */
-function selectionBar(query: ListQuery, counts: Counts, user: PageUser) {
+function selectionBar(query: ListParameters, counts: Counts, user: PageUser) {
   return (
     <div class="selection" role="group" aria-label="Selected actions">
       <span class="selected-count" role="status" data-selected="">
@@ -279,7 +279,7 @@ async function actionList(deps: PageDeps, { search }: RequestContext, person: Pe
   return actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts });
 }
 
-const EXPORT = compileQuery(ExportQuery);
+const EXPORT = compileQuery(ExportParameters);
 
 export function actionListRoutes(deps: PageDeps) {
   return personPages(deps)

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { FilterQuery } from "../../api/list-schemas.ts";
+import { FilterParameters } from "../../api/list-schemas.ts";
 import { BULK_OPERATIONS, type BulkJob, type BulkOperation } from "../../core/bulk-job.ts";
 import { jobFilter, BulkParams } from "../../bulk/routes.ts";
 import type { BulkPreview } from "../../bulk/service.ts";
@@ -36,7 +36,7 @@ import type { FormState } from "../frame/forms.ts";
 import { type ById, personPages, type PageDeps } from "../frame/page-deps.ts";
 import { List } from "../frame/list.tsx";
 
-export function newBulkPath(operation: BulkOperation, query: FilterQuery): string {
+export function newBulkPath(operation: BulkOperation, query: FilterParameters): string {
   return `${BULK_PATH}/new${queryText({ ...query, operation })}`;
 }
 
@@ -66,7 +66,7 @@ const VERBS: Readonly<Record<BulkOperation, Verb>> = {
 /** A job that somebody is about to start. */
 interface NewBulk {
   readonly operation: BulkOperation;
-  readonly query: FilterQuery;
+  readonly query: FilterParameters;
 }
 
 async function newBulkPage(deps: PageDeps, user: Person, bulk: NewBulk, refused?: FormState): Promise<string> {
@@ -344,10 +344,10 @@ export function bulkPages(deps: PageDeps) {
 /** How many failures the page of a job shows. The API returns all of them. */
 const FAILURES_SHOWN = 50;
 
-const FILTER = compileQuery(FilterQuery);
+const FILTER = compileQuery(FilterParameters);
 
 /** The filter in a query; throws `invalid_query`. */
-function filterIn(search: string): FilterQuery {
+function filterIn(search: string): FilterParameters {
   const query = new URLSearchParams(search);
   query.delete("operation");
   return readQuery(query.toString(), FILTER);

@@ -4,14 +4,14 @@ import type { Child } from "hono/jsx";
 import { COUNTED_MAX, DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../../core/limits.ts";
 import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../../core/activity.ts";
 import { mayDo, type Viewer, viewerOf } from "../../core/roles.ts";
-import { OverviewQuery, RANGE_DEFAULT } from "../../events/overview-routes.ts";
+import { OverviewParameters, RANGE_DEFAULT } from "../../events/overview-routes.ts";
 import type { OverviewAnswer } from "../../events/overview.ts";
 import type { Breakdown, HostHour, NamedFigures, Overview, OverviewSlot } from "../../events/overview-figures.ts";
 import type { ScheduledRetries, WaitingApprovals } from "../../core/store.ts";
 import { maskText } from "../../receipts/masking.ts";
 import type { FirstSteps } from "../../accounts/first-steps.ts";
 import { FirstStepList } from "../entry/first-steps.tsx";
-import type { ListQuery } from "../../api/list-schemas.ts";
+import type { ListParameters } from "../../api/list-schemas.ts";
 import { Chart, type ChartSlot, Sparkline, Strip, type StripCell } from "../../ui/chart.tsx";
 import { FilterLinks } from "../../ui/controls.tsx";
 import { SETTINGS_PATHS } from "../frame/settings-frame.tsx";
@@ -30,7 +30,7 @@ type OverviewView = (typeof VIEWS)[number];
 /** The range, as in the API, and whether its slots are drawn or listed. */
 const OVERVIEW_QUERY = compileQuery(
   Type.Object(
-    { ...OverviewQuery.properties, view: Type.Optional(Type.Enum([...VIEWS])) },
+    { ...OverviewParameters.properties, view: Type.Optional(Type.Enum([...VIEWS])) },
     { additionalProperties: false },
   ),
 );
@@ -131,7 +131,7 @@ function durationOrNone(ms: number | null | undefined): string {
 }
 
 /** The path of the list of actions created in the range. */
-function listOf({ since }: Overview, filters: ListQuery = {}): string {
+function listOf({ since }: Overview, filters: ListParameters = {}): string {
   return listPath({ ...filters, created_after: withoutMs(since) });
 }
 
@@ -300,7 +300,7 @@ function slotTable({ range, slots }: Overview) {
 /** A host or agent, and the filters that list its actions; null if no filter can. */
 interface Listed {
   readonly name: Child;
-  readonly filters: ListQuery | null;
+  readonly filters: ListParameters | null;
 }
 
 /** A host as the viewer may see it. Hidden text must not appear in a link either. */
@@ -310,7 +310,7 @@ function listedHost(host: string, viewer: Viewer): Listed {
 }
 
 /** A link to the list of these filters. */
-function listLink({ name, filters }: Listed, path: (filters: ListQuery) => string): Child {
+function listLink({ name, filters }: Listed, path: (filters: ListParameters) => string): Child {
   return filters === null ? name : <a href={path(filters)}>{name}</a>;
 }
 
@@ -381,8 +381,8 @@ function hostCell(host: Child, strip: Child) {
 const SHARE_HEADS = ["Created", "Success", "Failed", "Median", "p95"] as const;
 
 /** The cells below `SHARE_HEADS`. `filters` list the counted actions; null: no filter can. */
-function shareCells(overview: Overview, share: Omit<NamedFigures, "name">, filters: ListQuery | null): Child[] {
-  const link = (count: number, more: ListQuery = {}) =>
+function shareCells(overview: Overview, share: Omit<NamedFigures, "name">, filters: ListParameters | null): Child[] {
+  const link = (count: number, more: ListParameters = {}) =>
     count === 0 ? "0" : listLink({ name: number(count), filters }, (own) => listOf(overview, { ...own, ...more }));
   return [
     link(share.created),
@@ -498,7 +498,7 @@ function approvals(overview: Overview, waiting: WaitingApprovals, user: PageUser
 function scheduledCalls({ count, due, dueSince, isCut, hosts }: ScheduledRetries, viewer: Viewer, now: Date) {
   const least = isCut ? "At least " : "";
   const words = `${least}${counted(count, "call")} scheduled${due === 0 ? "" : `, ${number(due)} due now`}.`;
-  const pending = (filters: ListQuery) => listPath({ ...filters, status: ["pending"] });
+  const pending = (filters: ListParameters) => listPath({ ...filters, status: ["pending"] });
   return (
     <Card id="scheduled" title="Scheduled calls">
       <p class="quiet">

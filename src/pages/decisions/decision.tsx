@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import {
-  type DecisionFacts,
+  type DecisionFactsJson,
   type DecisionHistory,
   type Fact,
   type FactName,
@@ -275,7 +275,7 @@ export const RISK_WORDS: Readonly<Record<(typeof RISKS)[number], string>> = {
   callback_host: "other callback host",
 };
 
-export function Risks({ risks }: { readonly risks: readonly DecisionFacts["risks"][number][] }) {
+export function Risks({ risks }: { readonly risks: readonly DecisionFactsJson["risks"][number][] }) {
   if (risks.length === 0) return null;
   return (
     <ul class="risks" aria-label="Warnings" data-asked="">

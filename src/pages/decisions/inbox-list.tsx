@@ -2,7 +2,7 @@
 import { REQUESTER_LABELS } from "../../core/action.ts";
 import type { Child } from "hono/jsx";
 import { describeActor, mayDo } from "../../core/roles.ts";
-import { type DecisionFacts, type DecisionHistory, maskedFacts, NO_HISTORY } from "../../approvals/facts.ts";
+import { type DecisionFactsJson, type DecisionHistory, maskedFacts, NO_HISTORY } from "../../approvals/facts.ts";
 import {
   commonTitle,
   type DifferingField,
@@ -28,7 +28,7 @@ import { type InboxQuery, requestPath, reviewPath } from "./inbox-query.ts";
 
 interface ListedRequest extends SeenRequest {
   readonly action: MaskedAction;
-  readonly riskMarks: DecisionFacts["risks"];
+  readonly riskMarks: DecisionFactsJson["risks"];
   /** Why this same request was rejected before; null if it was not, or without a reason. */
   readonly rejection: string | null;
 }
@@ -100,7 +100,7 @@ function requester(action: SeenAction, before: Child = null) {
 }
 
 /** The worst risk, which is the first. */
-function worstRisk([first, ...others]: DecisionFacts["risks"]) {
+function worstRisk([first, ...others]: DecisionFactsJson["risks"]) {
   if (first === undefined) return null;
   return (
     <span class={`risk-mark risk-${first.level}`}>

@@ -1,5 +1,5 @@
 import type { TSchema } from "typebox";
-import { ErrorEnvelope } from "../../api/error-schema.ts";
+import { ErrorEnvelopeJson } from "../../api/error-schema.ts";
 import { HTTP_STATUS } from "../../api/errors.ts";
 import { type ApiOperation, bodiesOf, createSchemaPrinter, parametersOf } from "../../http/openapi.ts";
 
@@ -81,7 +81,7 @@ export function apiReference(operations: readonly ApiOperation[], baseUrl: strin
     };
   });
   // Also an object that operations answer with.
-  print(ErrorEnvelope);
+  print(ErrorEnvelopeJson);
   return { baseUrl, entries, schemas: components() as Named<ApiSchema> };
 }
 

@@ -1,4 +1,4 @@
-import { Credentials, LoggedIn, SignedUp } from "../../accounts/people.ts";
+import { CredentialsBody, LoggedInJson, SignedUpJson } from "../../accounts/people.ts";
 import { bodyCheck, compileQuery } from "../../api/check.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { answers, EMPTY_FORM } from "../frame/forms.ts";
@@ -25,7 +25,7 @@ const SIGNED_UP_PATH = "/signup/done";
 
 const NONE = compileQuery(NO_QUERY);
 
-const checkCredentials = bodyCheck(Credentials);
+const checkCredentials = bodyCheck(CredentialsBody);
 
 const UNCACHED = { "cache-control": "no-store" } as const;
 
@@ -119,9 +119,9 @@ const SIGN_UP = operation({
     "It returns 403 where sign-ups are closed, by SIGNUPS or because approvals are in use.",
     "The service's own pages send a form here and get HTML, which is not described.",
   ],
-  body: jsonBody(Credentials),
+  body: jsonBody(CredentialsBody),
   answers: {
-    201: { description: "The new account.", schema: SignedUp, headers: ["Set-Cookie", "Cache-Control"] },
+    201: { description: "The new account.", schema: SignedUpJson, headers: ["Set-Cookie", "Cache-Control"] },
   },
   errors: [...AUTH_ERRORS, "email_taken", "rate_limited"],
 });
@@ -133,9 +133,9 @@ const LOG_IN = operation({
   summary: "Log in on the pages for people",
   description: "Sets the session cookie of the pages for people, which does not authenticate under /v1.",
   notes: ["Too many wrong passwords get 429.", "The service's own pages send a form here and get a redirect."],
-  body: jsonBody(Credentials),
+  body: jsonBody(CredentialsBody),
   answers: {
-    200: { description: "Who logged in.", schema: LoggedIn, headers: ["Set-Cookie", "Cache-Control"] },
+    200: { description: "Who logged in.", schema: LoggedInJson, headers: ["Set-Cookie", "Cache-Control"] },
   },
   errors: [...AUTH_ERRORS, "invalid_credentials", "rate_limited"],
 });

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { Credentials } from "../../accounts/people.ts";
+import { CredentialsBody } from "../../accounts/people.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "../../core/limits.ts";
 import { Button, PostForm } from "../../ui/form.tsx";
 import { Layout, render } from "../../ui/layout.tsx";
@@ -27,9 +27,9 @@ export const NEW_PASSWORD = {
   autocomplete: "new-password",
 } as const;
 
-export const LOG_IN_FORM = schemaForm(Credentials, { email: EMAIL, password: KNOWN_PASSWORD });
+export const LOG_IN_FORM = schemaForm(CredentialsBody, { email: EMAIL, password: KNOWN_PASSWORD });
 
-export const SIGN_UP_FORM = schemaForm(Credentials, { email: EMAIL, password: NEW_PASSWORD });
+export const SIGN_UP_FORM = schemaForm(CredentialsBody, { email: EMAIL, password: NEW_PASSWORD });
 
 interface EntryFormProps {
   readonly action: string;

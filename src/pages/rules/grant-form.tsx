@@ -5,7 +5,7 @@ import type { GrantTerms } from "../../core/grant.ts";
 import type { JsonLeaf } from "../../core/json-tree.ts";
 import { GRANT_FIELDS_SHOWN_MAX, GRANT_VARY_MAX } from "../../core/limits.ts";
 import { fieldsOf, numberOf } from "../../grants/likeness.ts";
-import { GrantTermsJson } from "../../grants/grants.ts";
+import { GrantTermsBody } from "../../grants/grants.ts";
 import type { Form } from "../../http/request.ts";
 import { MASK } from "../../receipts/mask-rules.ts";
 import type { MaskedAction } from "../../receipts/seen-action.ts";
@@ -49,7 +49,7 @@ const DURATIONS = [
 ] as const;
 
 /** The terms, of which a request has its own fields of what may differ. None is required: the same form approves without a grant. */
-const TERMS_FORM = schemaForm(GrantTermsJson, {
+const TERMS_FORM = schemaForm(GrantTermsBody, {
   minutes: { label: "For how long", options: DURATIONS, required: false, wrong: "Choose for how long." },
   calls: { label: "How many calls", hint: null, required: false },
   vary: { wrong: `Tick at most ${GRANT_VARY_MAX}.` },

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
 import { compile } from "../../api/check.ts";
-import { ChangeAccount } from "../../accounts/account.ts";
+import { ChangeAccountBody } from "../../accounts/account.ts";
 import { AccountParams } from "../../accounts/sign-up-gate.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import { mayDo } from "../../core/roles.ts";
@@ -21,14 +21,14 @@ import { schemaForm } from "../frame/schema-form.tsx";
 import { agoOr, List, None, RowAction, Tagged } from "../frame/list.tsx";
 import { SettingsPage } from "../frame/settings-frame.tsx";
 import { PASSWORD_LINK_MS_MAX } from "../../core/limits.ts";
-import { PasswordChange } from "../../accounts/people.ts";
+import { PasswordChangeBody } from "../../accounts/people.ts";
 import { KNOWN_PASSWORD, NEW_PASSWORD } from "../frame/log-in.tsx";
 
 const ACCOUNT_NAME_PATH = `${LOG_IN_PATH}/name`;
 
 const SESSIONS_PATH = `${LOG_IN_PATH}/sessions`;
 
-const NAME_FORM = schemaForm(ChangeAccount, {
+const NAME_FORM = schemaForm(ChangeAccountBody, {
   name: {
     label: "Account name",
     hint: "Everyone in the account sees it, and everyone you invite. Leave it empty to show your address.",
@@ -264,7 +264,7 @@ function noPasswordPage({ ownMails, oidc }: PageDeps, user: Person, isSent: bool
   );
 }
 
-const PASSWORD_FORM = schemaForm(PasswordChange, {
+const PASSWORD_FORM = schemaForm(PasswordChangeBody, {
   current_password: KNOWN_PASSWORD,
   password: { ...NEW_PASSWORD, label: "New password" },
 });

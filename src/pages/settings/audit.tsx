@@ -2,7 +2,7 @@
 import type { Static } from "typebox";
 import { compileQuery } from "../../api/check.ts";
 import { encodeCursor } from "../../api/cursor.ts";
-import { AuditQuery, checkAudit } from "../../audit/audit.ts";
+import { AuditParameters, checkAudit } from "../../audit/audit.ts";
 import type { ApiKey } from "../../core/account-store.ts";
 import type { AuditKind, AuditPage, AuditRow } from "../../core/audit.ts";
 import type { Channel } from "../../core/channel.ts";
@@ -17,7 +17,7 @@ import { type AuditNames, auditNames, kindLabel, PHRASE_GROUPS, PHRASES, WAYS } 
 import { personPages, type PageDeps } from "../frame/page-deps.ts";
 import { SETTINGS_PATHS, SettingsPage } from "../frame/settings-frame.tsx";
 
-type Query = Static<typeof AuditQuery>;
+type Query = Static<typeof AuditParameters>;
 
 interface AuditPageProps {
   readonly user: PageUser;
@@ -179,7 +179,7 @@ function kindMenu(query: Query) {
   );
 }
 
-const PAGE_QUERY = compileQuery(AuditQuery);
+const PAGE_QUERY = compileQuery(AuditParameters);
 
 /** The audit log for people, filtered by the parameters of /v1/audit. Here an actor includes all their names in the log. */
 export function auditPages(deps: PageDeps) {

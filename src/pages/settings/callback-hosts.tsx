@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { type Checked, compile } from "../../api/check.ts";
 import {
-  AddCallbackHost,
+  AddCallbackHostBody,
   CallbackTestJson,
   checkCallbackHost,
   TestCallbackBody,
@@ -23,7 +23,7 @@ const HOSTS_PATH = SETTINGS_PATHS.callbackHosts;
 
 const TEST_PATH = `${HOSTS_PATH}/test`;
 
-const HOST_FORM = schemaForm(AddCallbackHost, {
+const HOST_FORM = schemaForm(AddCallbackHostBody, {
   host: { hint: "For example hooks.example.com or 10.0.0.7:8080. The default port is 443 for https and 80 for http." },
 });
 
@@ -78,7 +78,7 @@ function testForm(shown: ShownTest | null): FormState {
 /** Pages for the hosts that callbacks may go to without approval, and for testing a receiver. */
 export function callbackHostPages(deps: PageDeps) {
   const { callbackHosts, flash } = deps;
-  const { html, routes, rowForm } = settingsList<ListedHost, typeof AddCallbackHost, ShownTest>(deps, {
+  const { html, routes, rowForm } = settingsList<ListedHost, typeof AddCallbackHostBody, ShownTest>(deps, {
     shown: TESTED,
     section: "Callback hosts",
     path: HOSTS_PATH,

@@ -2,7 +2,7 @@
 import Type from "typebox";
 import { type Checked, compile } from "../../api/check.ts";
 import { nullable } from "../../api/schema-helpers.ts";
-import { ChannelParams, CreateChannel, shownUrl } from "../../channels/channels.ts";
+import { ChannelParams, CreateChannelBody, shownUrl } from "../../channels/channels.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelKind, POSTED_KINDS } from "../../core/channel.ts";
 import {
   CHANNEL_ADDRESSES_MAX,
@@ -28,7 +28,7 @@ const KINDS: Readonly<Record<ChannelKind, { readonly label: string; readonly hin
   webhook: { label: "Webhook", hint: "A signed POST to a URL." },
 };
 
-const CHANNEL_FORM = schemaForm(CreateChannel, {
+const CHANNEL_FORM = schemaForm(CreateChannelBody, {
   name: { hint: "For example ops." },
   kind: {
     choices: CHANNEL_KINDS.map((value) => ({ value, ...KINDS[value] })),
@@ -73,7 +73,7 @@ function TestResult({ error, atMs, now }: Checked<typeof SHOWN_TEST> & { readonl
 /** Pages for the channels in which the account asks for approval. */
 export function channelPages(deps: PageDeps) {
   const { channelService, flash, clock } = deps;
-  const { routes, rowForm } = settingsList<Channel, typeof CreateChannel, Checked<typeof SHOWN_TEST>>(deps, {
+  const { routes, rowForm } = settingsList<Channel, typeof CreateChannelBody, Checked<typeof SHOWN_TEST>>(deps, {
     shown: SHOWN_TEST,
     section: "Channels",
     path: CHANNELS_PATH,

@@ -4,7 +4,7 @@ import { describeActor, mayDo, viewerOf } from "../../core/roles.ts";
 import {
   CredentialRequestParams,
   type CredentialRequestJson,
-  DeclineCredential,
+  DeclineCredentialBody,
   serializeRequest,
 } from "../../credentials/requests.ts";
 import type { Person } from "../../http/session.ts";
@@ -35,7 +35,7 @@ import { schemaForm } from "../frame/schema-form.tsx";
 
 export const CREDENTIAL_REQUESTS_PATH = "/approvals/credentials";
 
-const DECLINE_FORM = schemaForm(DeclineCredential, {
+const DECLINE_FORM = schemaForm(DeclineCredentialBody, {
   reason: { type: "lines", hint: "Optional. The agent reads it." },
 });
 

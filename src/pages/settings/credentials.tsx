@@ -4,7 +4,12 @@ import { type Credential, CREDENTIAL_KINDS, type CredentialKind, KIND_WORDS } fr
 import { CREDENTIAL_TEST_BODY_CHARS_MAX, CREDENTIAL_USE_DAYS, CREDENTIALS_MAX } from "../../core/limits.ts";
 import { CredentialParams, serializeCredential } from "../../credentials/routes.ts";
 import { boundsFrom, warningsOf } from "../../credentials/bounds.ts";
-import { ChangeCredential, CreateCredential, type CredentialTest, TestCredential } from "../../credentials/schemas.ts";
+import {
+  ChangeCredentialBody,
+  CreateCredentialBody,
+  type CredentialTestJson,
+  TestCredentialBody,
+} from "../../credentials/schemas.ts";
 import { headersOfCredential } from "../../credentials/kinds.ts";
 import { expiresSoon } from "../../credentials/known.ts";
 import { type CredentialUses, daysOf, sumOf, versionOf } from "../../credentials/service.ts";
@@ -69,7 +74,7 @@ const BOUND_FIELDS = {
 } as const;
 
 /** The form of a new credential, including one that an agent asked for. */
-export const CREDENTIAL_FORM = schemaForm(CreateCredential, {
+export const CREDENTIAL_FORM = schemaForm(CreateCredentialBody, {
   name: {
     hint: "Agents use it in their calls. For example stripe-live.",
     wrong: "Enter 1 to 63 lower-case letters, digits and _ . or -.",
@@ -106,11 +111,11 @@ export const CREDENTIAL_FORM = schemaForm(CreateCredential, {
   ...BOUND_FIELDS,
 });
 
-const BOUNDS_FORM = schemaForm(ChangeCredential, BOUND_FIELDS);
+const BOUNDS_FORM = schemaForm(ChangeCredentialBody, BOUND_FIELDS);
 
-const SECRET_FORM = schemaForm(ChangeCredential, { secret: { label: "New secret", ...SECRET_FIELD } });
+const SECRET_FORM = schemaForm(ChangeCredentialBody, { secret: { label: "New secret", ...SECRET_FIELD } });
 
-const TRY_FORM = schemaForm(TestCredential, {
+const TRY_FORM = schemaForm(TestCredentialBody, {
   url: { label: "URL", hint: "A GET is sent there at once, within the bounds below. Its answer is shown masked." },
 });
 
@@ -240,7 +245,7 @@ interface OnePageProps {
   readonly bounds?: FormState;
   readonly secret?: FormState;
   readonly url?: FormState;
-  readonly answer?: CredentialTest;
+  readonly answer?: CredentialTestJson;
 }
 
 /** The page of one credential: test it, replace its secret, change where it may go. */
@@ -318,7 +323,7 @@ function exampleUrl({ hosts, paths }: Credential): string {
   return host === undefined || path === undefined ? "" : `https://${host}${path}`;
 }
 
-function Answer({ status, error, headers, body, truncated }: CredentialTest) {
+function Answer({ status, error, headers, body, truncated }: CredentialTestJson) {
   const shown = Object.entries(headers);
   const cut = truncated ? `the first ${number(CREDENTIAL_TEST_BODY_CHARS_MAX)} characters` : "";
   return (
@@ -343,7 +348,7 @@ function Answer({ status, error, headers, body, truncated }: CredentialTest) {
 }
 
 /** The changed bounds in a form. An empty field removes its bound. */
-function changedIn(form: Form): ChangeCredential {
+function changedIn(form: Form): ChangeCredentialBody {
   const given = BOUNDS_FORM.read(form);
   const unset = ["paths", "methods", "expires_at"].filter((name) => !(name in given));
   // The schema refuses an empty list of hosts with a message.
@@ -363,7 +368,7 @@ export function newCredentialPath(host: string): string {
 
 export function credentialPages(deps: PageDeps) {
   const { credentialService } = deps;
-  const { routes, rowForm } = settingsList<Credential, typeof CreateCredential>(deps, {
+  const { routes, rowForm } = settingsList<Credential, typeof CreateCredentialBody>(deps, {
     section: "Credentials",
     path: CREDENTIALS_PATH,
     intro:

@@ -6,8 +6,8 @@ import {
   hostSettingsFrom,
   hostSettingsJson,
   NO_HOST_SETTINGS,
-  PutDefaults,
-  PutHostSettings,
+  PutDefaultsBody,
+  PutHostSettingsBody,
 } from "../../api/host-settings.ts";
 import { Button, Field } from "../../ui/form.tsx";
 import { answers, EMPTY_FORM, type FormState, unlessGone, VERSION_FIELD, versionField } from "../frame/forms.ts";
@@ -46,17 +46,17 @@ const RETRY_FIELDS = {
     hint: "Between two attempts. Set both delays, or neither.",
   },
   give_up_on: { type: "text", hint: "Statuses after which no attempt follows: 401, 422, 5xx." },
-} as const satisfies FieldSpecs<Static<typeof PutDefaults>>;
+} as const satisfies FieldSpecs<Static<typeof PutDefaultsBody>>;
 
 /** The form of a host's settings. A new setting gets its field and its place in the list from the schema. */
-const HOST_FORM = schemaForm(PutHostSettings, {
-  ...everyField(PutHostSettings),
+const HOST_FORM = schemaForm(PutHostSettingsBody, {
+  ...everyField(PutHostSettingsBody),
   ...RETRY_FIELDS,
   max_per_second: { label: "Calls a second" },
   max_concurrent: { label: "Calls at a time" },
 });
 
-const DEFAULTS_FORM = schemaForm(PutDefaults, { ...everyField(PutDefaults), ...RETRY_FIELDS });
+const DEFAULTS_FORM = schemaForm(PutDefaultsBody, { ...everyField(PutDefaultsBody), ...RETRY_FIELDS });
 
 /** These settings, filled up with the server's. */
 function inheritedSettings(settings: HostSettings, server: EffectiveSettings): HostSettings {

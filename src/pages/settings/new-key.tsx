@@ -5,7 +5,7 @@ import { closedObject } from "../../api/schema-helpers.ts";
 import { authorize } from "../../core/roles.ts";
 import { Secret, ShownOnce } from "../../ui/controls.tsx";
 import { Layout, render } from "../../ui/layout.tsx";
-import { CreateKey, KeyParams, type KeyView, serializeKey } from "../../accounts/key-schemas.ts";
+import { CreateKeyBody, KeyParams, type KeyView, serializeKey } from "../../accounts/key-schemas.ts";
 import { DomainError, notFound } from "../../core/domain-error.ts";
 import { NAME_CHARS_MAX } from "../../core/limits.ts";
 import { StoreUnavailable } from "../../core/store.ts";
@@ -25,7 +25,7 @@ import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_
 const NEW_KEY = filled({ hold: "none", scope: "own", loop_brake: "yes" });
 
 /** The form can also add the rule that holds loops. */
-const AskKey = closedObject({ ...CreateKey.properties, loop_brake: Type.Optional(Type.Boolean()) });
+const AskKey = closedObject({ ...CreateKeyBody.properties, loop_brake: Type.Optional(Type.Boolean()) });
 
 export const KEY_FORM = schemaForm(AskKey, {
   name: {

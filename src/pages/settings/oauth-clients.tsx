@@ -5,7 +5,7 @@ import { nullable } from "../../api/schema-helpers.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import { NAME_CHARS_MAX, OAUTH_CLIENTS_PER_ACCOUNT_MAX } from "../../core/limits.ts";
 import type { Person } from "../../http/session.ts";
-import { type AccountClient, OAuthClientParams, CreateOAuthClient } from "../../oauth/account-clients.ts";
+import { type AccountClient, OAuthClientParams, CreateOAuthClientBody } from "../../oauth/account-clients.ts";
 import { Copied, Secret, ShownOnce } from "../../ui/controls.tsx";
 import { render } from "../../ui/layout.tsx";
 import { Facts, LinkButton, Name, Notice, untrusted } from "../../ui/parts.tsx";
@@ -19,7 +19,7 @@ import { settingsList } from "../frame/settings-list.tsx";
 
 const CLIENTS_PATH = SETTINGS_PATHS.oauthClients;
 
-const CLIENT_FORM = schemaForm(CreateOAuthClient, {
+const CLIENT_FORM = schemaForm(CreateOAuthClientBody, {
   name: {
     hint: "People see it when they connect the client.",
     wrong: `Enter a name of 1 to ${NAME_CHARS_MAX} ASCII characters.`,
@@ -74,7 +74,7 @@ function newClientPage(
 
 export function oauthClientPages(deps: PageDeps) {
   const { oauth, oauthClients, flash } = deps;
-  const { routes, rowForm } = settingsList<AccountClient, typeof CreateOAuthClient>(deps, {
+  const { routes, rowForm } = settingsList<AccountClient, typeof CreateOAuthClientBody>(deps, {
     section: "OAuth clients",
     path: CLIENTS_PATH,
     intro: (

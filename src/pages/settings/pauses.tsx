@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
-import { checkPausedHost, CreatePause, PauseParams } from "../../pauses/pauses.ts";
+import { checkPausedHost, CreatePauseBody, PauseParams } from "../../pauses/pauses.ts";
 import { choice } from "../../api/schema-helpers.ts";
 import type { KeyView } from "../../accounts/key-schemas.ts";
 import type { SigningService } from "../../accounts/signing-secrets.ts";
@@ -21,7 +21,7 @@ import { settingsList } from "../frame/settings-list.tsx";
 /** The form of a pause. People choose from a list what programs name. */
 const AskPause = Type.Object({
   scope: choice(["host", "key", "account"], "What to pause.", "host"),
-  ...CreatePause.properties,
+  ...CreatePauseBody.properties,
 });
 
 const PAUSE_FORM = schemaForm(AskPause, {

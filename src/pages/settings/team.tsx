@@ -2,8 +2,8 @@
 import Type from "typebox";
 import { type Checked, compile } from "../../api/check.ts";
 import { INVITATION_MS_MAX } from "../../core/limits.ts";
-import { CreateInvitation, InvitationParams } from "../../accounts/invitations.ts";
-import { ChangePerson, PersonParams } from "../../accounts/team.ts";
+import { CreateInvitationBody, InvitationParams } from "../../accounts/invitations.ts";
+import { ChangePersonBody, PersonParams } from "../../accounts/team.ts";
 import { MEMBER_ROLES, type MemberRole } from "../../core/roles.ts";
 import type { TeamMember } from "../../core/team-store.ts";
 import type { RequestContext } from "../../http/request.ts";
@@ -29,7 +29,7 @@ const INVITATIONS_PATH = "/settings/invitations";
 
 const ROLE_CHANGE = compile(Type.Object({ email: Type.String(), role: Type.Enum([...MEMBER_ROLES]) }));
 
-const INVITATION_FORM = schemaForm(CreateInvitation, {
+const INVITATION_FORM = schemaForm(CreateInvitationBody, {
   email: {
     hint: "They join with this address. The next page shows a link for them, once.",
     wrong: "Enter an email address.",
@@ -38,7 +38,7 @@ const INVITATION_FORM = schemaForm(CreateInvitation, {
 });
 
 /** Its buttons name the role. */
-const ROLE_FORM = schemaForm(ChangePerson, { role: {} });
+const ROLE_FORM = schemaForm(ChangePersonBody, { role: {} });
 
 function VoidInvitation() {
   return (
@@ -126,7 +126,7 @@ function invitedPage(user: Person, { email, link, isMailed }: Checked<typeof INV
 /** The people of this account, its open invitations, and keys that former members may know. */
 export function peoplePages(deps: PageDeps) {
   const { teamService, invitationService, keyService, personOf, flash } = deps;
-  const { routes, rowForm } = settingsList<TeamMember, typeof CreateInvitation, Checked<typeof ROLE_CHANGE>>(deps, {
+  const { routes, rowForm } = settingsList<TeamMember, typeof CreateInvitationBody, Checked<typeof ROLE_CHANGE>>(deps, {
     shown: ROLE_CHANGE,
     section: "People",
     path: PEOPLE_PATH,
