@@ -45,6 +45,10 @@ describe.skipIf(!HAS_BROWSER)("whoever works with keys in a browser", () => {
     await page.getByRole("dialog", { name: "Keyboard shortcuts" }).getByText("Approve, after a confirmation").waitFor();
     await page.keyboard.press("Escape");
     await page.goto(`${desk.app.url}/actions`);
+    const menu = page.locator("main details.menu").nth(1);
+    await menu.locator("summary").press("Enter");
+    await menu.getByRole("link").last().press("Tab");
+    expect(await menu.getAttribute("open")).toBeNull();
     await page.keyboard.press("/");
     // A whole id leads to its action as soon as it stands there.
     await page.keyboard.type(id);

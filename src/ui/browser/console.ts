@@ -21,14 +21,16 @@ function prepare(place: ParentNode): void {
   nameKeys(place);
 }
 
-/** Closes open menus on a press outside of them. */
+/** Closes open menus on a press outside of them, and when the focus leaves them: they would cover what has it. */
 function closeMenus(): void {
-  addEventListener("click", ({ target }) => {
+  const close = ({ target }: Event) => {
     if (!(target instanceof Element)) return;
     for (const menu of document.querySelectorAll("details.menu[open]")) {
       if (!menu.contains(target)) menu.removeAttribute("open");
     }
-  });
+  };
+  addEventListener("click", close);
+  addEventListener("focusin", close);
 }
 
 /** Focuses the field of an opened fold, so that typing after "Add note" writes the note and presses no shortcut. */
