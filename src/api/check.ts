@@ -3,7 +3,7 @@ import { Compile } from "typebox/compile";
 import type { TLocalizedValidationError } from "typebox/error";
 import Format from "typebox/format";
 import { Settings } from "typebox/system";
-import { type Issue, invalidFields } from "../core/domain-error.ts";
+import { DomainError, type Issue, invalidFields } from "../core/domain-error.ts";
 import { isJsonObject } from "../core/json.ts";
 import { EMAIL_CHARS_MAX, JSON_MEMBERS_MAX } from "../core/limits.ts";
 import { PATTERN_MESSAGES } from "./schema-helpers.ts";
@@ -150,24 +150,36 @@ function fieldOf(pointer: string): string {
   return names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~")).join(".");
 }
 
-/** The compiled query parameters of a route. They arrive as text, and `kindOf` says how to read each. */
-export interface QueryCheck<T> extends Check<T> {
-  kindOf(name: string): "integer" | "array" | "text";
-}
-
-export function compileQuery<S extends TObject>(schema: S): QueryCheck<Static<S>> {
-  const check = compile(schema);
-  const kinds = new Map(Object.entries(schema.properties).map(([name, property]) => [name, kindOf(property)]));
-  return {
-    accepts: (value): value is Static<S> => check.accepts(value),
-    issues: (value) => onePerField(check.issues(value).map(byParameter)),
-    kindOf: (name) => kinds.get(name) ?? "text",
+/**
+ * Checks the query of a request by the schema of its route. Throws `invalid_query` with every issue: unknown parameters,
+ * repeated ones, values out of range, integers that are not plain decimal digits.
+ */
+export function queryCheck<Schema extends TObject>(schema: Schema): (search: string) => Static<Schema> {
+  const compiled = compile<Schema>(schema);
+  const types = new Map(Object.entries(schema.properties).map(([name, property]) => [name, typeOf(property)]));
+  return (search) => {
+    const given = search === "" ? NO_PARAMETERS : Map.groupBy(new URLSearchParams(search), ([name]) => name);
+    const repeated: Issue[] = [];
+    const values = [...given].map(([name, pairs]) => {
+      const [text = "", ...more] = pairs.map(([, one]) => one);
+      const type = types.get(name);
+      if (type === "array") return [name, [text, ...more]];
+      if (more.length > 0) repeated.push({ field: name, message: "Is given more than once." });
+      return [name, type === "integer" && DIGITS.test(text) ? Number(text) : text];
+    });
+    const value: unknown = Object.fromEntries(values);
+    if (repeated.length === 0 && compiled.accepts(value)) return value;
+    const issues = onePerField(compiled.issues(value).map(byParameter));
+    throw new DomainError("invalid_query", "The query is not valid.", [...repeated, ...issues]);
   };
 }
 
-function kindOf(property: object): "integer" | "array" | "text" {
-  const type = "type" in property ? property.type : null;
-  return type === "integer" || type === "array" ? type : "text";
+const NO_PARAMETERS: ReadonlyMap<string, readonly [string, string][]> = new Map();
+
+const DIGITS = /^\d{1,15}$/;
+
+function typeOf(property: object): unknown {
+  return "type" in property ? property.type : null;
 }
 
 /** Reports an element of a repeated parameter under the parameter's name. */

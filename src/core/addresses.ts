@@ -48,7 +48,7 @@ export function canonicalAddress(text: string): string | null {
   return parseAddress(text) === null ? null : ipaddr.process(text).toString();
 }
 
-/** A canonical IPv4 address as it is, or the first four groups of an IPv6 address. */
+/** The network of a client: its canonical IPv4 address, or its IPv6 /64, in which it can use any address. */
 export function networkOf(text: string): string {
   const address = parseAddress(text);
   if (address === null || !("parts" in address)) return text;

@@ -5,10 +5,10 @@ import { type EventStream, type Feed, positionText } from "./feed.ts";
 import { type Log, traceOf } from "../observability/log.ts";
 import { StoreUnavailable, type ActionChange } from "../core/store.ts";
 import { dropBodyFirst } from "../http/body.ts";
-import { type RequestContext, readQuery } from "../http/request.ts";
+import type { RequestContext } from "../http/request.ts";
 import type { WatchOf } from "../http/session.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "../http/sse.ts";
-import { compileQuery } from "../api/check.ts";
+import { queryCheck } from "../api/check.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { Action } from "../core/action.ts";
 import type { OwnOrigin } from "../http/own-origin.ts";
@@ -155,7 +155,7 @@ interface PageEventRouteDeps {
   readonly ownOrigin: OwnOrigin;
 }
 
-const NONE = compileQuery(NO_QUERY);
+const refuseQuery = queryCheck(NO_QUERY);
 
 /** What our pages get of a change: enough to know whether they show the action, but nothing secret. */
 export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
@@ -178,7 +178,7 @@ interface PendingRequests {
 export function pageEventRoutes({ watchOf, ownOrigin }: PageEventRouteDeps, stream: StreamEvents) {
   return createRoutes().get("/events", async ({ context }) => {
     ownOrigin.refuseOtherSites(context.request.headers);
-    readQuery(context.search, NONE);
+    refuseQuery(context.search);
     const watched = await watchOf(context);
     if (watched === null) throw new DomainError("forbidden", "Log in first: these events are for our own pages.");
     return stream(context, watched.caller, watched.release);

@@ -140,6 +140,10 @@ export function lengthOf({ headers }: Pick<Request, "headers">): number | null {
   return length === null ? null : Number.parseInt(length, 10);
 }
 
+export function hasBody(request: Request): boolean {
+  return (lengthOf(request) ?? 0) > 0 || request.headers.has("transfer-encoding");
+}
+
 /** A request whose body nobody needs. */
 interface Unneeded {
   readonly request: Pick<Request, "body" | "headers">;

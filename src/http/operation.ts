@@ -3,18 +3,11 @@ import Type, { type Static, type TObject, type TSchema } from "typebox";
 import { authorize, type Caller, type Permission } from "../core/roles.ts";
 import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import type { AnswerHeader, RequestHeader } from "../api/headers.ts";
-import { bodyCheck, compile, compileQuery } from "../api/check.ts";
+import { bodyCheck, compile, queryCheck } from "../api/check.ts";
 import { closedObject } from "../api/schema-helpers.ts";
 import type { ParsedJson } from "../core/json.ts";
-import {
-  parseFields,
-  readJson,
-  readOptionalJson,
-  callerOf,
-  contextOf,
-  type RequestContext,
-  readQuery,
-} from "./request.ts";
+import { parseFields, readJson, readOptionalJson } from "./read-body.ts";
+import { callerOf, contextOf, type RequestContext } from "./request.ts";
 import { LINK_NOT_FOUND } from "./errors.ts";
 import type { PageKind } from "./response.ts";
 
@@ -143,7 +136,7 @@ export function operation<Params = object, Query extends TObject = TObject, Acce
   spec: OperationSpec<Params, Query, Accepted>,
 ) {
   const { permission, requires, params, body } = spec;
-  const query = compileQuery(spec.query ?? NO_QUERY);
+  const readQuery = queryCheck(spec.query ?? NO_QUERY);
   const detail: OperationInfo = { tag: "Auth", ...spec, errors: errorsOf(spec) };
   return {
     // Turns off Elysia's parser, which has no bounds and coerces values.
@@ -160,7 +153,7 @@ export function operation<Params = object, Query extends TObject = TObject, Acce
       authorize(caller, permission);
       await requires?.(caller);
       // Elysia would turn `dedupe=a,b` into a list and `{"x":1}` into an object.
-      call.query = readQuery(context.search, query);
+      call.query = readQuery(context.search);
       const json = body && (await (body.isRequired ? readJson : readOptionalJson)(context, parseFields));
       params?.accept(call.params);
       call.body = body?.accept(json ?? null);

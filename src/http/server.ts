@@ -17,24 +17,14 @@ import { answerMetrics, type MetricsDeps } from "./system-routes.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Authenticate } from "../core/session.ts";
 import { type Clock, within } from "../core/clock.ts";
-import {
-  bindContext,
-  clientAddressOf,
-  clientOf,
-  contextOf,
-  hasBody,
-  isMcpPath,
-  type IsTrustedProxy,
-  nameRequest,
-  noTarget,
-  type RequestContext,
-  targetOf,
-} from "./request.ts";
+import { clientAddressOf, type IsTrustedProxy } from "./client-address.ts";
+import { bindContext, contextOf, isMcpPath, nameRequest, noTarget, type RequestContext, targetOf } from "./request.ts";
+import { networkOf } from "../core/addresses.ts";
 import type { Guard } from "./own-origin.ts";
 import { MethodNotAllowed } from "../api/errors.ts";
 import { CLIENT_GONE, refuse, type RefuseDeps } from "./errors.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { chunkedBodyOf, dropBody } from "./body.ts";
+import { chunkedBodyOf, dropBody, hasBody } from "./body.ts";
 import { createHoldRefusal, createRateLimit } from "./rate-limit.ts";
 
 export type Http = ReturnType<typeof createHttpServer>;
@@ -190,7 +180,7 @@ function createAuthenticateRequest(
     if (headers.get("host")?.includes(",") === true)
       throw new DomainError("invalid_request", "The request has more than one Host header. Send one.");
     const authenticated = await authenticate(headers.get("authorization"), isMcp);
-    const caller: Caller = { ...authenticated, client: clientOf(context) };
+    const caller: Caller = { ...authenticated, client: networkOf(context.client) };
     context.caller = caller;
     context.count = (requests) => rate.count(caller, requests);
     context.count(1);

@@ -4,7 +4,9 @@ import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { accountStopped } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { CONFIRM_EMAIL_FIELD, CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
-import { pathAndQuery, clientOf, type Form, readForm, type RequestContext } from "./request.ts";
+import { type Form, readForm } from "./form.ts";
+import { pathAndQuery, type RequestContext } from "./request.ts";
+import { networkOf } from "../core/addresses.ts";
 import { createOwnCookie, type OwnCookie } from "./cookies.ts";
 import { createOwnOrigin } from "./own-origin.ts";
 import { EarlyAnswer } from "./errors.ts";
@@ -83,7 +85,7 @@ export function createSessions({ sessionService, peopleService: { sessionSecret 
     personOf: async (context: RequestContext): Promise<Person | null> => {
       const found = await resumed(context);
       if (found === null) return null;
-      const person = { ...found, caller: { ...found.caller, client: clientOf(context) } };
+      const person = { ...found, caller: { ...found.caller, client: networkOf(context.client) } };
       context.caller = person.caller;
       return person;
     },
@@ -141,7 +143,7 @@ export function sourceOf(
   form: Form | null,
 ): RequestSource {
   return {
-    client: clientOf(context),
+    client: networkOf(context.client),
     deviceToken: deviceCookie.read(context.request.headers),
     sessionSecret: form === null ? null : secretIn(form),
     browser: browserOf(context.request.headers),

@@ -5,7 +5,10 @@ import { compile } from "../api/check.ts";
 import type { Clock } from "../core/clock.ts";
 import { OAUTH_REGISTRATIONS_PER_CLIENT_MAX, OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX } from "../core/limits.ts";
 import { createRoutes } from "../http/operation.ts";
-import { clientOf as addressOf, readForm, readJson, type RequestContext } from "../http/request.ts";
+import { readForm } from "../http/form.ts";
+import { readJson } from "../http/read-body.ts";
+import type { RequestContext } from "../http/request.ts";
+import { networkOf } from "../core/addresses.ts";
 import { jsonOf } from "../http/response.ts";
 import { BAD_REDIRECT, clientMetadata, GivenMetadata, isUsableRedirect } from "./clients.ts";
 import { REGISTER_PATH, REVOKE_PATH, TOKEN_PATH } from "./names.ts";
@@ -49,12 +52,12 @@ export function oauthRoutes({
 
   const form = (path: string, headers: Readonly<Record<string, string>>) =>
     answerProtocol(headers, async (context) => {
-      countTokens(addressOf(context));
+      countTokens(networkOf(context.client));
       const fields = new URLSearchParams([...(await readForm(context))]);
       return explained(await oauth.answerClient(path, credentialsOf(context), fields.toString()));
     });
   const register = answerProtocol(ANY_ORIGIN, async (context) => {
-    countRegistrations(addressOf(context));
+    countRegistrations(networkOf(context.client));
     const { value } = await readJson(context);
     if (!given.accepts(value)) return refusal(400, "invalid_client_metadata", METADATA);
     if (!value.redirect_uris.every(isUsableRedirect)) return refusal(400, "invalid_redirect_uri", BAD_REDIRECT);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { trustedProxiesOf } from "../../src/config/values.ts";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../../src/core/limits.ts";
-import { clientAddressOf, clientOf } from "../../src/http/request.ts";
+import { clientAddressOf } from "../../src/http/client-address.ts";
+import { networkOf } from "../../src/core/addresses.ts";
 
 const PROXY = "10.0.0.1";
 
@@ -61,5 +62,5 @@ test.each([
   ["fe80::1%eth0", "fe80:0:0:0"],
   ["", ""],
 ])("a client is its IPv4 address or its /64: %s is %s", (address, network) => {
-  expect(clientOf({ client: clientAddressOf(address, null, isTrusted) })).toBe(network);
+  expect(networkOf(clientAddressOf(address, null, isTrusted))).toBe(network);
 });

@@ -2,7 +2,7 @@
 import type { FilterValues } from "../../core/store.ts";
 import { describeActor } from "../../core/roles.ts";
 import { checkList, ListParameters } from "../../api/list-schemas.ts";
-import { compileQuery } from "../../api/check.ts";
+import { queryCheck } from "../../api/check.ts";
 import { SEARCHED_TEXTS } from "../../core/search.ts";
 import { ERROR_KINDS, OUTCOMES } from "../../core/outcome.ts";
 import { DomainError, type Issue } from "../../core/domain-error.ts";
@@ -13,7 +13,6 @@ import { Icon } from "../../ui/icons.tsx";
 import { ACTIONS_PATH, listPath } from "../../ui/layout.tsx";
 import { LinkButton, sentence, time, untrusted } from "../../ui/parts.tsx";
 import { HTTP_METHODS } from "../../core/target.ts";
-import { readQuery } from "../../http/request.ts";
 import { zoned } from "../frame/schema-form.tsx";
 
 /** The parameters in the address, as typed. */
@@ -251,12 +250,12 @@ function optionsOf(names: readonly string[]) {
   return names.map((name) => [name, name.replaceAll("_", " ")] as const);
 }
 
-const LIST = compileQuery(ListParameters);
+const readQuery = queryCheck(ListParameters);
 
 /** Reads the parameters of `GET /v1/actions`. Returns issues for the page to show beside the filters. */
 export function filtersIn(search: string) {
   try {
-    const query = readQuery(search, LIST);
+    const query = readQuery(search);
     return { query, asked: checkList(query) };
   } catch (error) {
     if (error instanceof DomainError && error.code === "invalid_query") return { problems: error.issues };

@@ -17,10 +17,10 @@ import {
 } from "../../ui/layout.tsx";
 import type { Person } from "../../http/session.ts";
 import { page, pageHeaders, seeOther } from "../../http/response.ts";
-import { readQuery, type RequestContext } from "../../http/request.ts";
+import type { RequestContext } from "../../http/request.ts";
 import { ACTIONS_SHOWN_MAX } from "../../core/limits.ts";
 import { checkFilters, ExportParameters, type ListParameters, type StatusCounts } from "../../api/list-schemas.ts";
-import { compileQuery } from "../../api/check.ts";
+import { queryCheck } from "../../api/check.ts";
 import { encodeCursor } from "../../api/cursor.ts";
 import type { MaskedAction } from "../../receipts/seen-action.ts";
 import { forRow } from "../frame/listed-action.ts";
@@ -279,13 +279,13 @@ async function actionList(deps: PageDeps, { search }: RequestContext, person: Pe
   return actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts });
 }
 
-const EXPORT = compileQuery(ExportParameters);
+const readExport = queryCheck(ExportParameters);
 
 export function actionListRoutes(deps: PageDeps) {
   return personPages(deps)
     .get(ACTIONS_PATH, ({ context, person }) => actionList(deps, context, person))
     .get(EXPORT_PATH, async ({ context }) => {
-      const { format = "ndjson", ...query } = readQuery(context.search, EXPORT);
+      const { format = "ndjson", ...query } = readExport(context.search);
       const filter = checkFilters(query);
       // It may take long, and must end with the session.
       const watched = await deps.watchOf(context);

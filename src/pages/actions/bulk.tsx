@@ -24,10 +24,11 @@ import {
 } from "../../ui/parts.tsx";
 import { counted, inWords, number } from "../../ui/text.ts";
 import { DomainError } from "../../core/domain-error.ts";
-import { compileQuery } from "../../api/check.ts";
+import { queryCheck } from "../../api/check.ts";
 import { checkListQuery, encodeCursor } from "../../api/cursor.ts";
 import { LIST_LIMIT_DEFAULT } from "../../core/limits.ts";
-import { type Form, readQuery, type RequestContext } from "../../http/request.ts";
+import type { Form } from "../../http/form.ts";
+import type { RequestContext } from "../../http/request.ts";
 import { seeOther } from "../../http/response.ts";
 import type { Person } from "../../http/session.ts";
 import { BULK_ID } from "../../core/ids.ts";
@@ -344,13 +345,13 @@ export function bulkPages(deps: PageDeps) {
 /** How many failures the page of a job shows. The API returns all of them. */
 const FAILURES_SHOWN = 50;
 
-const FILTER = compileQuery(FilterParameters);
+const readFilter = queryCheck(FilterParameters);
 
 /** The filter in a query; throws `invalid_query`. */
 function filterIn(search: string): FilterParameters {
   const query = new URLSearchParams(search);
   query.delete("operation");
-  return readQuery(query.toString(), FILTER);
+  return readFilter(query.toString());
 }
 
 function operationIn(text: string | null | undefined): BulkOperation {

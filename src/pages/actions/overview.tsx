@@ -19,8 +19,8 @@ import { type Age, inboxPath } from "../decisions/inbox-query.ts";
 import { amountText, FIRST_STEPS_PATH, Layout, listPath, OVERVIEW_PATH, queryText, render } from "../../ui/layout.tsx";
 import { ago, Card, Facts, Notice, sentence, listedTime, Table, time, until, untrusted } from "../../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../../ui/text.ts";
-import { compileQuery } from "../../api/check.ts";
-import { readQuery, withoutEmpty } from "../../http/request.ts";
+import { queryCheck } from "../../api/check.ts";
+import { withoutEmpty } from "../../http/form.ts";
 import { personPages, type PageDeps } from "../frame/page-deps.ts";
 
 const VIEWS = ["charts", "table"] as const;
@@ -28,7 +28,7 @@ const VIEWS = ["charts", "table"] as const;
 type OverviewView = (typeof VIEWS)[number];
 
 /** The range, as in the API, and whether its slots are drawn or listed. */
-const OVERVIEW_QUERY = compileQuery(
+const readQuery = queryCheck(
   Type.Object(
     { ...OverviewParameters.properties, view: Type.Optional(Type.Enum([...VIEWS])) },
     { additionalProperties: false },
@@ -527,7 +527,7 @@ export function overviewPages(deps: PageDeps) {
   });
   return personPages(deps, { [FIRST_STEPS_PATH]: OVERVIEW_PATH })
     .get(OVERVIEW_PATH, async ({ context, person }) => {
-      const { range = RANGE_DEFAULT, view = "charts" } = readQuery(withoutEmpty(context.search), OVERVIEW_QUERY);
+      const { range = RANGE_DEFAULT, view = "charts" } = readQuery(withoutEmpty(context.search));
       const [answer, steps] = await Promise.all([
         overviewService.read(person.caller, range),
         firstSteps.read(person.caller),

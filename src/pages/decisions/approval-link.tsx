@@ -8,7 +8,9 @@ import { time } from "../../ui/parts.tsx";
 import { AskedRequest, type HeldRequest } from "./decision.tsx";
 import { waitingText } from "../../ui/text.ts";
 import type { OpenedLink } from "../../approvals/links.ts";
-import { clientOf, readForm, type RequestContext } from "../../http/request.ts";
+import { readForm } from "../../http/form.ts";
+import type { RequestContext } from "../../http/request.ts";
+import { networkOf } from "../../core/addresses.ts";
 import { linkNotFound } from "../../http/errors.ts";
 import { createPageRoutes, TokenParams } from "../../http/operation.ts";
 import { page, seeOther } from "../../http/response.ts";
@@ -98,7 +100,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     const opened = found(context, await followLink.open(token));
     if (!opened.isLive) return toReceipt(opened);
     if (isOneClick && isOpenedByPerson(context.request)) {
-      const decision = { decision: opened.decision, reason: null, shown: null, client: clientOf(context) };
+      const decision = { decision: opened.decision, reason: null, shown: null, client: networkOf(context.client) };
       return toReceipt(found(context, await followLink.decide(token, decision)));
     }
     return page("approval", await pageOf(token, opened));
@@ -116,7 +118,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
   const decideOn = answers(readForm)<{ readonly token: string; readonly opened: OpenedLink }>(
     async ({ context, params: { token, opened }, form }) => {
       const { digest: shown } = requestInForm(form, opened.action.id);
-      const decision = { ...choiceInForm(form, DECISIONS), shown, client: clientOf(context) };
+      const decision = { ...choiceInForm(form, DECISIONS), shown, client: networkOf(context.client) };
       return toReceiptOf(found(context, await followLink.decide(token, decision)), decision.decision);
     },
     async ({ context, params: { token }, form }, { problem }) =>

@@ -1,5 +1,5 @@
 import { CredentialsBody, LoggedInJson, SignedUpJson } from "../../accounts/people.ts";
-import { bodyCheck, compileQuery } from "../../api/check.ts";
+import { bodyCheck, queryCheck } from "../../api/check.ts";
 import { GET_STARTED_PATH } from "./first-steps.tsx";
 import { answers, EMPTY_FORM } from "../frame/forms.ts";
 import { logPasswordChange } from "../settings/account.tsx";
@@ -8,7 +8,9 @@ import { personPages, type PageDeps } from "../frame/page-deps.ts";
 import { LOG_IN_FORM, logInPage, SIGN_UP_FORM, withNext } from "../frame/log-in.tsx";
 import { MADE_ACCOUNT, signedUpPage, signUpPage, welcomePage } from "./sign-up.tsx";
 import { json, page, seeOther, UNLISTED } from "../../http/response.ts";
-import { isForm, readForm, readJson, readQuery, type RequestContext } from "../../http/request.ts";
+import { isForm, readForm } from "../../http/form.ts";
+import { readJson } from "../../http/read-body.ts";
+import type { RequestContext } from "../../http/request.ts";
 import { checkFormToken, HOME_PATH, nextIn, nextOf, sourceOf } from "../../http/session.ts";
 import type { OwnOrigin } from "../../http/own-origin.ts";
 import {
@@ -23,7 +25,7 @@ import {
 
 const SIGNED_UP_PATH = "/signup/done";
 
-const NONE = compileQuery(NO_QUERY);
+const refuseQuery = queryCheck(NO_QUERY);
 
 const checkCredentials = bodyCheck(CredentialsBody);
 
@@ -56,7 +58,7 @@ export function authRoutes(deps: PageDeps) {
       async ({ context }) => {
         const kind = requestKind(context, ownOrigin);
         await signUpGate.requireOpen();
-        readQuery(context.search, NONE);
+        refuseQuery(context.search);
         if (kind === "form") return signUpByForm({ context, person: null, params: null });
         const { value } = await readJson(context);
         const entered = await peopleService.signUp(checkCredentials(value), sourceOf(context, deps, null));
@@ -70,7 +72,7 @@ export function authRoutes(deps: PageDeps) {
       "/auth/login",
       async ({ context }) => {
         const kind = requestKind(context, ownOrigin);
-        readQuery(context.search, NONE);
+        refuseQuery(context.search);
         if (kind === "form") return logInByForm({ context, person: null, params: null });
         const { value } = await readJson(context);
         const entered = await peopleService.logIn(checkCredentials(value), sourceOf(context, deps, null));
@@ -86,7 +88,7 @@ export function authRoutes(deps: PageDeps) {
         const kind = requestKind(context, ownOrigin);
         // For JSON too, or any site could log a person out.
         ownOrigin.require(context.request.headers);
-        readQuery(context.search, NONE);
+        refuseQuery(context.search);
         const person = await personOf(context);
         if (kind === "form" && person !== null) checkFormToken(await readForm(context), person);
         const token = cookie.read(context.request.headers);

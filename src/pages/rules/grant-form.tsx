@@ -6,7 +6,7 @@ import type { JsonLeaf } from "../../core/json-tree.ts";
 import { GRANT_FIELDS_SHOWN_MAX, GRANT_VARY_MAX } from "../../core/limits.ts";
 import { fieldsOf, numberOf } from "../../grants/likeness.ts";
 import { GrantTermsBody } from "../../grants/grants.ts";
-import type { Form } from "../../http/request.ts";
+import type { Form } from "../../http/form.ts";
 import { MASK } from "../../receipts/mask-rules.ts";
 import type { MaskedAction } from "../../receipts/seen-action.ts";
 import { visibleText } from "../../receipts/visible-text.ts";

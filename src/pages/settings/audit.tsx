@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Static } from "typebox";
-import { compileQuery } from "../../api/check.ts";
+import { queryCheck } from "../../api/check.ts";
 import { encodeCursor } from "../../api/cursor.ts";
 import { AuditParameters, checkAudit } from "../../audit/audit.ts";
 import type { ApiKey } from "../../core/account-store.ts";
@@ -8,7 +8,7 @@ import type { AuditKind, AuditPage, AuditRow } from "../../core/audit.ts";
 import type { Channel } from "../../core/channel.ts";
 import { AUDIT_MENU_MAX } from "../../core/limits.ts";
 import type { TeamMember } from "../../core/team-store.ts";
-import { readQuery, withoutEmpty } from "../../http/request.ts";
+import { withoutEmpty } from "../../http/form.ts";
 import { EmptyState, FilterMenu } from "../../ui/controls.tsx";
 import { queryText, render } from "../../ui/layout.tsx";
 import { Facts, isSameDay, listedTime, NextPage, time, untrusted, untrustedLines } from "../../ui/parts.tsx";
@@ -179,13 +179,13 @@ function kindMenu(query: Query) {
   );
 }
 
-const PAGE_QUERY = compileQuery(AuditParameters);
+const readQuery = queryCheck(AuditParameters);
 
 /** The audit log for people, filtered by the parameters of /v1/audit. Here an actor includes all their names in the log. */
 export function auditPages(deps: PageDeps) {
   const { auditService, teamService, keyService, channelService, clock } = deps;
   return personPages(deps).get(SETTINGS_PATHS.audit, async ({ context, person: user }) => {
-    const query = readQuery(withoutEmpty(context.search), PAGE_QUERY);
+    const query = readQuery(withoutEmpty(context.search));
     const filter = checkAudit(query);
     const log = await auditService.list(user.caller, { ...filter, actors: filter.actors.flatMap(actorsLike) });
     const [people, keys, channels] = await Promise.all([

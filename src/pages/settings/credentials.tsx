@@ -13,7 +13,7 @@ import {
 import { headersOfCredential } from "../../credentials/kinds.ts";
 import { expiresSoon } from "../../credentials/known.ts";
 import { type CredentialUses, daysOf, sumOf, versionOf } from "../../credentials/service.ts";
-import type { Form } from "../../http/request.ts";
+import type { Form } from "../../http/form.ts";
 import { seeOther } from "../../http/response.ts";
 import type { Person } from "../../http/session.ts";
 import { render } from "../../ui/layout.tsx";
