@@ -2,7 +2,7 @@ import { type Client, createClient, type InStatement, type ResultSet } from "@li
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
 import { run } from "../commands/statements.ts";
-import { NoAnswer, orUnavailable } from "../sql/errors.ts";
+import { codeOf, NoAnswer, orUnavailable } from "../sql/errors.ts";
 import { type StatementResult, rowsOf, type Statement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
 import type { Values } from "../commands/lists.ts";
@@ -30,14 +30,14 @@ export function openRemote(
   });
   const transact = async (calls: readonly CommandCall[]) => {
     const transaction = await client.transaction("write");
-    const sending = new RoundTrips((statements) => transaction.batch(statements));
+    const sending = new RoundTrips((statements) => ofDatabase(transaction.batch(statements)));
     try {
       const results = await runCalls(calls, (group) => {
         const tx = openTx((sql, all, isAwaited) => sending.add(sql, all, isAwaited));
         return runGroup(tx, group).finally(() => tx.end());
       });
       await sending.send();
-      await transaction.commit();
+      await ofDatabase(transaction.commit());
       return results;
     } finally {
       transaction.close();
@@ -46,14 +46,15 @@ export function openRemote(
   const runAtOnce = async (calls: readonly CommandCall[]) => {
     // Safe: these are the arguments of `run`.
     const lists = calls.map(({ args: [statements] }) => (statements as readonly Statement[]).map(inStatement));
-    const results = (await client.batch(lists.flat(), "write")).map(doneOf);
+    const results = (await ofDatabase(client.batch(lists.flat(), "write"))).map(doneOf);
     return lists.map(({ length }) => results.splice(0, length));
   };
   return {
     dialect: sqliteDialect,
     // A transaction left open locks out others until the server ends it, so statements alone are sent without one.
     transact: (calls) => (calls.every(({ command }) => command === run) ? runAtOnce(calls) : transact(calls)),
-    read: (statement) => orUnavailable(async () => doneOf(await client.execute(inStatement(statement))).rows),
+    read: (statement) =>
+      orUnavailable(async () => doneOf(await ofDatabase(client.execute(inStatement(statement)))).rows),
     async close() {
       client.close();
     },
@@ -91,6 +92,15 @@ class RoundTrips {
     const sent = this.#last.then(() => (statements.length === 0 ? [] : this.#batch(statements)));
     this.#last = sent;
     return sent;
+  }
+}
+
+/** An answer that is not the database's own, such as a page of a proxy or half an answer, does not say what has been done. */
+async function ofDatabase<Result>(asked: Promise<Result>): Promise<Result> {
+  try {
+    return await asked;
+  } catch (error) {
+    throw error instanceof NoAnswer || codeOf(error).startsWith("SQL") ? error : new NoAnswer(error);
   }
 }
 

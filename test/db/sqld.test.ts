@@ -21,6 +21,8 @@ const CALL_MS = 1_000;
 
 const LOCK_MS = 1_000;
 
+const NEVER = new Promise<Response>(() => {});
+
 describe.skipIf(sqld === null)("a write without an answer", () => {
   test("is committed never or before anything else, and what follows works", async () => {
     using proxy = between(server);
@@ -39,14 +41,20 @@ describe.skipIf(sqld === null)("a write without an answer", () => {
     expect(db.fatal).toEqual([]);
   });
 
-  test("whose answer was lost is there when the database is back, and its retry finds it", async () => {
+  test.each([
+    ["is lost", NEVER],
+    ["is a page of a proxy", "<html>Log in</html>"],
+    ["is cut", '{"baton":null,"base'],
+    ["is an error of a proxy", Response.json({ message: "Bad gateway" }, { status: 502 })],
+  ])("whose answer %s is there when the database is back, and its retry finds it", async (key, answer) => {
     using proxy = between(server);
     await using db = await openOver(proxy.url);
-    const creation = aCreation({ idempotencyKey: "lost" });
+    const creation = aCreation({ idempotencyKey: key });
     proxy.loses = isCommit;
+    proxy.answer = async () => (typeof answer === "string" ? new Response(answer) : answer);
     expect(await failureOf(db.store.actions.create(creation))).toBeInstanceOf(StoreUnavailable);
     await db.isBack();
-    const again = await db.store.actions.create(aCreation({ idempotencyKey: "lost" }));
+    const again = await db.store.actions.create(aCreation({ idempotencyKey: key }));
     expect(again).toEqual({ kind: "matched", by: "idempotency", action: creation.action });
     expect(db.fatal).toEqual([]);
   });
@@ -116,6 +124,8 @@ function between(target: string) {
     url: "",
     holds: isNone,
     loses: isNone,
+    /** What comes in place of the answer that it loses. */
+    answer: (): Promise<Response> => NEVER,
     /** Passes on what was held; resolves with the answer. */
     async deliverLate(): Promise<string> {
       if (late === null) throw new Error("Nothing was held.");
@@ -139,7 +149,7 @@ function between(target: string) {
       const answer = await fetch(target + path, init);
       if (proxy.loses(body)) {
         proxy.loses = isNone;
-        return NEVER;
+        return proxy.answer();
       }
       return new Response(await answer.arrayBuffer(), { status: answer.status });
     },
@@ -152,5 +162,3 @@ const isNone = (_body: string) => false;
 
 /** The commit of commands, not that of a batch. */
 const isCommit = (body: string) => body.includes("COMMIT") && !body.includes("BEGIN");
-
-const NEVER = new Promise<Response>(() => {});
