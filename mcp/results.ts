@@ -21,7 +21,7 @@ import { see, seeAll } from "../src/receipts/see.ts";
 import type { ActionService } from "../src/actions/service.ts";
 import { isDecided, type LatestDecision, latestDecision, type TimelineEntry } from "../src/core/timeline.ts";
 import { DomainError, type ErrorCode, TooEarly } from "../src/core/domain-error.ts";
-import { asDomainError, cutText, detailsOf } from "../src/api/errors.ts";
+import { asDomainError, cutToBytes, detailsOf } from "../src/api/errors.ts";
 import { encodeCursor } from "../src/api/cursor.ts";
 import { isJsonObject, parseExactly, scanJson } from "../src/core/json.ts";
 import { retryAfterOf } from "../src/approvals/decide.ts";
@@ -64,7 +64,7 @@ export function errorResult(error: DomainError): CallToolResult {
 /** An error in a tool's result: code, message, details, and what to do next. */
 export function errorOf(error: DomainError) {
   const { code, message, issues } = error;
-  return { code, message: cutText(message), ...detailsOf(issues), next_step: nextStepAfter(error) };
+  return { code, message: cutToBytes(message), ...detailsOf(issues), next_step: nextStepAfter(error) };
 }
 
 function nextStepAfter(error: DomainError): string {
@@ -248,7 +248,7 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: SeenAction, ope
   const late = isTerminal(status) ? action.lateResult : null;
   const runsAt = status === "pending" || status === "awaiting_approval" ? runAtOf(action) : null;
   // As actions name it, with a short name.
-  const creatorName = cutText(createdBy.slice(createdBy.indexOf(":") + 1), TOOL_ROW_NAME_BYTES_MAX);
+  const creatorName = cutToBytes(createdBy.slice(createdBy.indexOf(":") + 1), TOOL_ROW_NAME_BYTES_MAX);
   const members = textsOf({
     id,
     status,

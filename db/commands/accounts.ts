@@ -45,7 +45,7 @@ import {
 } from "../libsql/schema.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
-export const create = command<AccountStore["create"]>(
+export const createAccount = command<AccountStore["create"]>(
   async (tx, account, keys, extras) => {
     if (extras !== undefined && (await hasRow(tx, accounts))) return false;
     await tx.db.insert(accounts).values(account);
@@ -162,7 +162,7 @@ export const keyUsed = command<AccountStore["keyUsed"]>(async ({ db }, id, at) =
   await db.update(apiKeys).set({ lastUsedAt: at }).where(eq(apiKeys.id, id));
 });
 
-export const allow = command<AccountStore["allow"]>(
+export const allowAccount = command<AccountStore["allow"]>(
   async (tx, id, { at, by, audit }) => {
     const allowed = tx.db
       .update(accounts)
@@ -212,7 +212,7 @@ export function createAccountStore({ reader, writer }: StoreAccess): AccountStor
   /** The order of the index by account. */
   const inOrder = [sql`${apiKeys.revokedAt} nulls first`, apiKeys.createdAt, apiKeys.id];
   return {
-    ...writer.methods({ create, addKey, stopOthers, keyUsed, revokeKey, allow }),
+    ...writer.methods({ create: createAccount, addKey, stopOthers, keyUsed, revokeKey, allow: allowAccount }),
     findKey: (accountId, id) => findRow(reader, apiKeys, { accountId, id }),
     first: () => readFirst(reader),
     find: (id) => FIND.get(reader, { id }),

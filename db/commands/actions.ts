@@ -106,7 +106,7 @@ type CreateOutcome =
  * that race, in one commit or in several, the first is created and the others match it. If a create matches by `dedupe`, its
  * idempotency key is stored, so that a repeat finds the same action even after that has failed.
  */
-export const create = listCommand(
+export const createActions = listCommand(
   async (tx, list: readonly NewAction[]): Promise<readonly CreateOutcome[]> => {
     const uses = list.flatMap(({ grant }) => grant ?? []);
     const [holders, paused, keyCounts, rulesVersions, grants, ruleCounts] = await Promise.all([

@@ -45,7 +45,7 @@ interface Counted {
 type FirstStep = typeof firstSteps.$inferInsert;
 
 /** Writes the counts of a stretch of the timeline. False: another node has counted it. */
-export const put = command(async ({ db, lists }, { from, to, rows, steps }: Counted) => {
+export const putActivity = command(async ({ db, lists }, { from, to, rows, steps }: Counted) => {
   await db.insert(facts).values({ name: POSITION_FACT, value: "0" }).onConflictDoNothing({ target: facts.name });
   const isNext = hasValues(facts, { name: POSITION_FACT, value: String(from) });
   const next = db.update(facts).set({ value: String(to) });
@@ -60,7 +60,7 @@ export const put = command(async ({ db, lists }, { from, to, rows, steps }: Coun
   return true;
 });
 
-export const prune = command<ActivityStore["prune"]>((tx, slotMinutes, before) => {
+export const pruneActivity = command<ActivityStore["prune"]>((tx, slotMinutes, before) => {
   const { accountId, slotMinutes: minutes, at, kind, name } = activity;
   const isOld = and(eq(minutes, slotMinutes), lt(at, before));
   return deleteSome(tx, [accountId, minutes, at, kind, name], isOld, ACTIVITY_PRUNE_ROWS);
@@ -203,7 +203,7 @@ export function createActivityStore({ reader, writer }: StoreAccess): ActivitySt
     return and(isOfSpan(span), isNamed);
   };
   return {
-    ...writer.methods({ prune }),
+    ...writer.methods({ prune: pruneActivity }),
     position: async () => Number((await readFact(reader, POSITION_FACT)) ?? 0),
 
     async groups(after, { since, limit }) {
@@ -273,7 +273,12 @@ export function createActivityStore({ reader, writer }: StoreAccess): ActivitySt
       const stored = rows.map((row) =>
         valuesOf(PUT.columns, { latency: histogramText(row.latency), waits: histogramText(row.waits) }, row),
       );
-      return writer.run(put, { from, to, rows: stored, steps: steps.map((step) => ({ ...step, personId: "" })) });
+      return writer.run(putActivity, {
+        from,
+        to,
+        rows: stored,
+        steps: steps.map((step) => ({ ...step, personId: "" })),
+      });
     },
   };
 }

@@ -22,7 +22,7 @@ import * as signing from "./signing.ts";
 import * as statements from "./statements.ts";
 import * as upkeep from "./upkeep.ts";
 
-/** Every command by its name for the writer thread, such as `actions.create`. */
+/** Every command by its name for the writer thread, such as `actions.createActions`. */
 const COMMANDS: ReadonlyMap<string, AnyCommand> = new Map(
   Object.entries({
     accountSettings,

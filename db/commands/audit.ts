@@ -29,7 +29,7 @@ export async function addIfWritten(
 export const record = command<AuditStore["record"]>((tx, entry) => addToAudit(tx, entry));
 
 /** Deletes some old entries, but never the newest, whose number would be given out again. Returns whether there may be more. */
-export const prune = command<AuditStore["prune"]>(async (tx, until) => {
+export const pruneAudit = command<AuditStore["prune"]>(async (tx, until) => {
   const { seq } = audit;
   // Counts rows, since PostgreSQL skips numbers. The condition, which is always true, makes this a primary key search.
   const oldest = qb.select({ seq }).from(audit).where(gt(seq, 0)).orderBy(seq);
@@ -48,7 +48,7 @@ export function createAuditStore({ reader, writer }: StoreAccess): AuditStore {
     return get(reader, scanned.limit(1).offset(AUDIT_SCAN_ROWS_MAX - 1));
   };
   return {
-    ...writer.methods({ record, prune }),
+    ...writer.methods({ record, prune: pruneAudit }),
     async page({ accountId, kinds, actors, since, until, limit, before: end }) {
       const before = end ?? Number.MAX_SAFE_INTEGER;
       const last = await lastScanned(accountId, before);

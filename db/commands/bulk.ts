@@ -11,7 +11,7 @@ import type { StoreAccess } from "../sql/writer.ts";
 
 const ADD_ACTIONS = insertList(bulkResults, ["actionStatus", "code", "message"]);
 
-export const add = command<BulkStore["add"]>(
+export const addBulkJob = command<BulkStore["add"]>(
   async (tx, job, actions, audit) => {
     const isOfAccount = eq(bulkJobs.accountId, job.accountId);
     const isRunning = hasValues(bulkJobs, { accountId: job.accountId, status: "running" });
@@ -35,7 +35,7 @@ function settledAs(end: BulkEnd): readonly (string | null)[] {
 }
 
 /** Writes the results of waiting actions. Counts the job's totals anew, so that nothing counts twice after a crash. */
-export const settle = command<BulkStore["settle"]>(async (tx, jobId, ends) => {
+export const settleBulkActions = command<BulkStore["settle"]>(async (tx, jobId, ends) => {
   await tx.lists.update(
     SETTLE,
     ends.map((end) => [...settledAs(end), jobId, end.id, "waiting"]),
@@ -45,7 +45,7 @@ export const settle = command<BulkStore["settle"]>(async (tx, jobId, ends) => {
   await tx.db.update(bulkJobs).set({ done, failed }).where(eq(bulkJobs.id, jobId));
 });
 
-export const end = command<BulkStore["end"]>(async (tx, id, { status, at, by }, audit) => {
+export const endBulkJob = command<BulkStore["end"]>(async (tx, id, { status, at, by }, audit) => {
   const ended = tx.db
     .update(bulkJobs)
     .set({ status, finishedAt: at, stoppedBy: by })
@@ -55,7 +55,7 @@ export const end = command<BulkStore["end"]>(async (tx, id, { status, at, by }, 
 });
 
 /** Deletes results of the oldest job that ended by then, and the job with the last ones. Returns whether there may be more. */
-export const prune = command<BulkStore["prune"]>(async (tx, until) => {
+export const pruneBulkJobs = command<BulkStore["prune"]>(async (tx, until) => {
   const { id, finishedAt } = bulkJobs;
   const isOver = and(isNotNull(finishedAt), lte(finishedAt, until));
   const first = await get(tx, qb.select({ id }).from(bulkJobs).where(isOver).orderBy(finishedAt).limit(1));
@@ -69,7 +69,7 @@ export const prune = command<BulkStore["prune"]>(async (tx, until) => {
 export function createBulkStore({ reader, writer }: StoreAccess): BulkStore {
   const { jobId: ofJob, actionId, run, status: stored, actionStatus, code, message } = bulkResults;
   return {
-    ...writer.methods({ add, settle, end, prune }),
+    ...writer.methods({ add: addBulkJob, settle: settleBulkActions, end: endBulkJob, prune: pruneBulkJobs }),
     find: (accountId, id) => findRow(reader, bulkJobs, { accountId, id }),
     list(accountId, before, limit) {
       const isEarlier = and(eq(bulkJobs.accountId, accountId), lt(bulkJobs.id, before ?? AFTER_ALL_IDS));

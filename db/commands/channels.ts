@@ -12,7 +12,7 @@ import type { StoreContext } from "../sql/rows.ts";
 
 type Row = typeof channels.$inferSelect;
 
-export const add = command(
+export const addChannel = command(
   async (tx, row: Row, audit: AuditEntry) => {
     if ((await countRows(tx, channels, eq(channels.accountId, row.accountId))) >= CHANNELS_MAX) return "full";
     await tx.db.insert(channels).values(row);
@@ -24,7 +24,7 @@ export const add = command(
 
 type Change = Partial<Pick<Row, "name" | "sealedConfig" | "remindAfterMinutes" | "enabled">>;
 
-export const change = command(
+export const changeChannel = command(
   async (tx, accountId: string, id: string, patch: Change, audit: AuditEntry | undefined) => {
     const isChannel = hasValues(channels, { accountId, id });
     const changed = tx.db.update(channels).set(patch).where(isChannel).returning();
@@ -32,7 +32,7 @@ export const change = command(
   },
 );
 
-export const remove = command<ChannelStore["remove"]>(async (tx, accountId, id, audit) => {
+export const removeChannel = command<ChannelStore["remove"]>(async (tx, accountId, id, audit) => {
   const removed = tx.db.delete(channels).where(hasValues(channels, { accountId, id })).returning();
   return addIfWritten(tx, removed, audit, CHANNELS_VERSION);
 });
@@ -58,13 +58,14 @@ export function createChannelStore({ reader, writer, seal }: Omit<StoreContext, 
       return (await all(reader, listed.orderBy(channels.accountId, channels.createdAt, channels.id))).map(channelOf);
     },
     find,
-    put: ({ to, url, ...row }, audit) => writer.run(add, { ...row, sealedConfig: sealed(row.id, { to, url }) }, audit),
+    put: ({ to, url, ...row }, audit) =>
+      writer.run(addChannel, { ...row, sealedConfig: sealed(row.id, { to, url }) }, audit),
     async change(accountId, id, { target, ...members }, audit) {
       const patch = { ...members, ...(target === undefined ? {} : { sealedConfig: sealed(id, target) }) };
       if (Object.values(patch).every((value) => value === undefined)) return (await find(accountId, id)) !== null;
-      return writer.run(change, accountId, id, patch, audit);
+      return writer.run(changeChannel, accountId, id, patch, audit);
     },
-    ...writer.methods({ remove }),
+    ...writer.methods({ remove: removeChannel }),
   };
 }
 

@@ -46,7 +46,7 @@ import type { StoreAccess } from "../sql/writer.ts";
 type Row = typeof credentials.$inferSelect;
 
 /** See `CredentialStore.add`. Callers hold `accountLock`. */
-async function addCredential(tx: Tx, row: Row, audit: AuditEntry) {
+async function insertCredential(tx: Tx, row: Row, audit: AuditEntry) {
   const { accountId, name } = row;
   if (await hasRow(tx, credentials, hasValues(credentials, { accountId, name }))) return "taken";
   if ((await countRows(tx, credentials, eq(credentials.accountId, accountId))) >= CREDENTIALS_MAX) return "full";
@@ -55,9 +55,9 @@ async function addCredential(tx: Tx, row: Row, audit: AuditEntry) {
   return "written";
 }
 
-export const add = command(addCredential, ({ accountId }) => [accountLock(accountId)]);
+export const addCredential = command(insertCredential, ({ accountId }) => [accountLock(accountId)]);
 
-export const change = command<CredentialStore["change"]>(
+export const changeCredential = command<CredentialStore["change"]>(
   async (tx, { accountId, id, revision }, { secret, ...patch }, audit) => {
     const changed = tx.db
       .update(credentials)
@@ -69,13 +69,13 @@ export const change = command<CredentialStore["change"]>(
   ({ accountId }) => [accountLock(accountId)],
 );
 
-export const remove = command<CredentialStore["remove"]>(async (tx, accountId, id, audit) => {
+export const removeCredential = command<CredentialStore["remove"]>(async (tx, accountId, id, audit) => {
   const removed = tx.db.delete(credentials).where(hasValues(credentials, { accountId, id })).returning();
   return addIfWritten(tx, removed, audit, CREDENTIALS_VERSION);
 });
 
 /** Lets a key use credentials. If a list of keys is full, revoked keys are removed from it. */
-export const allow = command<CredentialStore["allow"]>(
+export const allowCredentials = command<CredentialStore["allow"]>(
   async (tx, accountId, keyId, ids) => {
     if (ids.length === 0) return;
     const isOne = and(eq(credentials.accountId, accountId), inArray(credentials.id, [...ids]));
@@ -145,7 +145,16 @@ export const noteEcho = command<CredentialStore["noteEcho"]>(
 export function createCredentialStore({ reader, writer }: StoreAccess): CredentialStore {
   const { accountId: owner, name } = credentials;
   return {
-    ...writer.methods({ add, change, remove, allow, use, addAlert, pruneAlerts, noteEcho }),
+    ...writer.methods({
+      add: addCredential,
+      change: changeCredential,
+      remove: removeCredential,
+      allow: allowCredentials,
+      use,
+      addAlert,
+      pruneAlerts,
+      noteEcho,
+    }),
     version: () => readVersion(reader, CREDENTIALS_VERSION),
     async list(accountId) {
       const isOfAccount = accountId === null ? undefined : eq(owner, accountId);
@@ -225,7 +234,7 @@ export const grant = command<CredentialRequestStore["grant"]>(
   async (tx, id, credential, audit, granted) => {
     const { accountId, name, createdAt: at, createdBy: by } = credential;
     if (!(await isPending(tx, { accountId, id, at }))) return "gone";
-    const outcome = await addCredential(tx, credential, audit);
+    const outcome = await insertCredential(tx, credential, audit);
     if (outcome !== "written") return outcome;
     await tx.db
       .update(requests)

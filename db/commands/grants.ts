@@ -87,7 +87,7 @@ function isOpen(now: Date, condition: SQL | undefined): SQL | undefined {
   return and(isNull(grants.endedAt), gt(grants.expiresAt, now), condition);
 }
 
-export const end = command<GrantStore["end"]>(
+export const endGrant = command<GrantStore["end"]>(
   async (tx, accountId, id, { at, by, audit }) => {
     const [ended] = await tx.db
       .update(grants)
@@ -167,13 +167,13 @@ function nothingWaits(until: Date): SQL | undefined {
   );
 }
 
-export const prune = command<GrantStore["prune"]>((tx, until) =>
+export const pruneGrants = command<GrantStore["prune"]>((tx, until) =>
   deleteSome(tx, [grants.id], and(lte(grants.expiresAt, until), or(isNull(grants.endedAt), nothingWaits(until)))),
 );
 
 export function createGrantStore({ reader, writer }: StoreAccess): GrantStore {
   return {
-    ...writer.methods({ end, prune }),
+    ...writer.methods({ end: endGrant, prune: pruneGrants }),
     version: () => readVersion(reader, GRANTS_VERSION),
     list(accountId, now) {
       const isOfAccount = accountId === null ? undefined : eq(grants.accountId, accountId);

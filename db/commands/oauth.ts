@@ -21,7 +21,7 @@ import type { StoreAccess } from "../sql/writer.ts";
 
 /** The commands of the authorization server. */
 
-export const put = command<OAuthStore["put"]>(
+export const putArtifact = command<OAuthStore["put"]>(
   async (tx, artifact) => {
     const { id, kind, grantId, sealedPayload, keyId, expiresAt } = artifact;
     if (grantId !== null && grantId !== id && !(await hasRow(tx, oauthArtifacts, eq(oauthArtifacts.id, grantId)))) {
@@ -96,11 +96,11 @@ export const consume = command<OAuthStore["consume"]>(async (tx, id, at) => {
   return used.length > 0;
 });
 
-export const remove = command<OAuthStore["remove"]>(async (tx, id) => {
+export const removeArtifact = command<OAuthStore["remove"]>(async (tx, id) => {
   await tx.db.delete(oauthArtifacts).where(eq(oauthArtifacts.id, id));
 });
 
-export const endGrant = command<OAuthStore["endGrant"]>(
+export const endOAuthGrant = command<OAuthStore["endGrant"]>(
   async (tx, grantId, { at, by, audit }) => {
     const grant = await findRow(tx, oauthArtifacts, { id: grantId, kind: "Grant" });
     if (grant === null) return null;
@@ -160,7 +160,7 @@ async function revoke(tx: Tx, condition: ReturnType<typeof and>, at: Date): Prom
   }
 }
 
-export const prune = command<OAuthStore["prune"]>(async (tx, now) => {
+export const pruneArtifacts = command<OAuthStore["prune"]>(async (tx, now) => {
   const { id, kind, keyId, grantId, consumedAt, expiresAt } = oauthArtifacts;
   const expired = qb.select({ id, kind, keyId, grantId, consumedAt }).from(oauthArtifacts).where(lte(expiresAt, now));
   const over = await all(tx, expired.limit(PRUNE_ROWS));
@@ -190,7 +190,16 @@ const KEY_BY_TOKEN = prepare({ id: "text", now: "time" }, (arg) => {
 
 export function createOAuthStore({ reader, writer }: StoreAccess): OAuthStore {
   return {
-    ...writer.methods({ put, consume, remove, endGrant, addClient, changeClient, removeClient, prune }),
+    ...writer.methods({
+      put: putArtifact,
+      consume,
+      remove: removeArtifact,
+      endGrant: endOAuthGrant,
+      addClient,
+      changeClient,
+      removeClient,
+      prune: pruneArtifacts,
+    }),
     find: (id) => findRow(reader, oauthArtifacts, { id }),
     async keyByToken(id, now) {
       const found = await KEY_BY_TOKEN.get(reader, { id, now });

@@ -42,7 +42,7 @@ interface NotificationEnd {
 }
 
 /** Writes how attempts ended. Returns for each whether it was written: not if its claim was lost. */
-export const settle = listCommand(
+export const settleNotifications = listCommand(
   async (tx, list: readonly NotificationEnd[]): Promise<readonly boolean[]> => {
     const claimOf = ({ id, claim }: NotificationEnd) => [id, ...claim, "active"];
     const [delivered, others] = [list.filter((one) => one.isDelivered), list.filter((one) => !one.isDelivered)];

@@ -55,7 +55,7 @@ function subjectName({ accountId, kind, subject }: Subject): string {
   return `${accountId} ${kind} ${subject}`;
 }
 
-export const add = command<PauseStore["pause"]>(
+export const addPause = command<PauseStore["pause"]>(
   async (tx, pause, audit) => {
     const { accountId, kind, subject } = pause;
     const found = await findInForce(tx, pause);
@@ -71,7 +71,7 @@ export const add = command<PauseStore["pause"]>(
   ({ accountId }) => [pauseLock(accountId)],
 );
 
-export const end = command<PauseStore["end"]>(
+export const endPause = command<PauseStore["end"]>(
   async (tx, accountId, id, { at, by, audit, made }) => {
     if (made !== undefined && !(await isOfManager(tx, { accountId, ...made }))) return "not_manager";
     const isPause = hasValues(pauses, { id, accountId });
@@ -85,7 +85,7 @@ export const end = command<PauseStore["end"]>(
   (accountId, _id, { made }) => (made === undefined ? [] : [createLock(accountId)]),
 );
 
-export const prune = command<PauseStore["prune"]>((tx, until) =>
+export const prunePauses = command<PauseStore["prune"]>((tx, until) =>
   deleteSome(tx, [pauses.id], lte(pauses.endedAt, until)),
 );
 
@@ -123,7 +123,7 @@ export function createPauseStore({ reader, writer }: StoreAccess, queue: Pick<Qu
     return (await all(reader, found)).map(({ id }) => id);
   };
   return {
-    ...writer.methods({ pause: add, end, prune }),
+    ...writer.methods({ pause: addPause, end: endPause, prune: prunePauses }),
     find: (accountId, id) => findRow(reader, pauses, { id, accountId }),
     async inForce(accountId) {
       const { id, endedAt } = pauses;

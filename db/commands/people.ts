@@ -228,7 +228,7 @@ export const changePassword = command<PeopleStore["changePassword"]>(
   ({ personId }) => [personLock(personId)],
 );
 
-export const prune = command<PeopleStore["prune"]>(async (tx, now) => {
+export const pruneSessions = command<PeopleStore["prune"]>(async (tx, now) => {
   const hasSessions = await deleteSome(tx, [sessions.hash], lte(sessions.expiresAt, now));
   return (await deleteSome(tx, [welcomeLinks.hash], lte(welcomeLinks.expiresAt, now))) || hasSessions;
 });
@@ -279,7 +279,7 @@ const LABEL = prepare({ accountId: "text" }, (arg) =>
 export function createPeopleStore({ reader, writer }: StoreAccess): PeopleStore {
   return {
     ...writer.methods({ signUp, renameAccount, addSession, renewSessionSecret, endSession, endSessions, sessionSeen }),
-    ...writer.methods({ switchAccount, offer, welcome, renewPassword, changePassword, prune }),
+    ...writer.methods({ switchAccount, offer, welcome, renewPassword, changePassword, prune: pruneSessions }),
     find: (email) => findMember(reader, eq(people.emailKey, emailKey(email))),
     async labelOf(accountId) {
       return (await LABEL.get(reader, { accountId })) ?? { name: null, email: null };
@@ -355,7 +355,7 @@ export const changeRole = command<TeamStore["changeRole"]>(
 );
 
 /** Removes a person from an account. If they are in no other, the person is deleted, and the address is free again. */
-export const remove = command<TeamStore["remove"]>(
+export const removeMember = command<TeamStore["remove"]>(
   async (tx, accountId, personId, audit, by) => {
     if (by !== undefined && !(await isOfManager(tx, { accountId, ...by }))) return "not_manager";
     const refusal = await refusalOf(tx, accountId, personId);
@@ -490,7 +490,7 @@ export function createTeamStore({ reader, writer }: StoreAccess): TeamStore {
       .orderBy(desc(invitations.createdAt), desc(invitations.id));
   };
   return {
-    ...writer.methods({ changeRole, remove, invite, withdraw, join, signIn, prune: pruneInvitations }),
+    ...writer.methods({ changeRole, remove: removeMember, invite, withdraw, join, signIn, prune: pruneInvitations }),
     members(accountId, limit) {
       const ofAccount = membersWhere(eq(members.accountId, accountId));
       return all(reader, ofAccount.orderBy(members.joinedAt, members.personId).limit(limit));

@@ -69,7 +69,7 @@ export async function countRejections(
   return rejectionCount(...(await Promise.all([...reads, COUNT_OF_KEY.all(reader, request)])));
 }
 
-export const prune = command<RejectionStore["prune"]>((tx, now) =>
+export const pruneRejections = command<RejectionStore["prune"]>((tx, now) =>
   deleteSome(tx, [rejections.seq], lte(rejections.at, rejectionWindowStart(now))),
 );
 
@@ -77,7 +77,7 @@ export function createRejectionStore({ reader, writer }: StoreAccess): Rejection
   const ofKey = (accountId: string, keyId: string, now: Date) =>
     and(hasValues(rejections, { accountId, keyId }), gt(rejections.at, rejectionWindowStart(now)));
   return {
-    ...writer.methods({ prune }),
+    ...writer.methods({ prune: pruneRejections }),
     count: (request, now) => countRejections(reader, request, now),
     async earlier({ id, run, accountId, keyId }, digest, now) {
       const { kind, at, actor: by, reason, actionId } = rejections;

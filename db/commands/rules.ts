@@ -21,7 +21,7 @@ export async function readRulesVersions(
   return new Map(Array.from(accountIds, (id) => [id, found.get(rulesVersionOf(id))?.[0]?.value ?? ""]));
 }
 
-export const replace = command<RuleStore["replace"]>(
+export const replaceRules = command<RuleStore["replace"]>(
   async (tx, { accountId, rules: rows, expected, audit, by }) => {
     if (by !== undefined && !(await isOfManager(tx, { accountId, ...by }))) return "not_manager";
     if ((await readVersion(tx, rulesVersionOf(accountId))) !== expected) return false;
@@ -46,7 +46,7 @@ export function createRuleStore(
   parse: (text: string) => ActionPolicy | undefined,
 ): RuleStore {
   return {
-    ...writer.methods({ replace, recordRefusal }),
+    ...writer.methods({ replace: replaceRules, recordRefusal }),
     version: () => readVersion(reader, RULES_VERSION),
     async versions() {
       const ruled = qb.select({ accountId: rules.accountId }).from(rules).groupBy(rules.accountId).as("ruled");

@@ -19,7 +19,7 @@ const SEALED = Object.values<SQLiteTable>(tables).flatMap((table) => {
   });
 });
 
-export const replace = command<SealedStore["replace"]>(async ({ lists }, replacements) => {
+export const replaceSealedTexts = command<SealedStore["replace"]>(async ({ lists }, replacements) => {
   for (const [{ update }, texts] of Map.groupBy(replacements, ({ place }) => sealedAt(place))) {
     await lists.update(
       update,
@@ -31,7 +31,7 @@ export const replace = command<SealedStore["replace"]>(async ({ lists }, replace
 /** The store of all sealed texts, for a change of the master key. */
 export function createSealedStore({ reader, writer }: StoreAccess): SealedStore {
   return {
-    ...writer.methods({ replace }),
+    ...writer.methods({ replace: replaceSealedTexts }),
     async find(keyId, after, limit) {
       const prefix = `${keyId}.`;
       const found: SealedText[] = [];

@@ -1,7 +1,7 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
-import { run } from "../commands/statements.ts";
+import { execute } from "../commands/statements.ts";
 import { codeOf, NoAnswer, orUnavailable } from "../sql/errors.ts";
 import { type StatementResult, rowsOf, type Statement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
@@ -52,7 +52,7 @@ export function openRemote(
   return {
     dialect: sqliteDialect,
     // A transaction left open locks out others until the server ends it, so statements alone are sent without one.
-    transact: (calls) => (calls.every(({ command }) => command === run) ? runAtOnce(calls) : transact(calls)),
+    transact: (calls) => (calls.every(({ command }) => command === execute) ? runAtOnce(calls) : transact(calls)),
     read: (statement) =>
       orUnavailable(async () => doneOf(await ofDatabase(client.execute(inStatement(statement)))).rows),
     async close() {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/core/limits.ts";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
 import type { CommandCall, DbConnection } from "../commands/command.ts";
-import { run, runStatements } from "../commands/statements.ts";
+import { execute, runStatements } from "../commands/statements.ts";
 import { faultOf, isAnswered, unavailable } from "../sql/errors.ts";
 import { type StatementResult, type Row, type Statement, toStatement } from "../sql/sql.ts";
 import { sqliteDialect } from "./dialect.ts";
@@ -144,7 +144,7 @@ export class FencedConnection implements DbConnection {
     this.#fence += 1;
     const renew = toStatement(RENEW, [times.lastsMs, holder.id, this.#fence, this.#fence]);
     try {
-      const results = await this.#connection.transact([...calls, { command: run, args: [[renew]] }]);
+      const results = await this.#connection.transact([...calls, { command: execute, args: [[renew]] }]);
       // Safe: the command returned it.
       const [renewed] = results.at(-1) as readonly StatementResult[];
       // The row was deleted, so it is unknown who has the lock.

@@ -23,7 +23,7 @@ import {
   apply,
   AUDIT_ENTRIES,
   CLAIMED,
-  create,
+  createActions,
   EVENTS,
   type KeyName,
   type NewAction,
@@ -49,7 +49,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
   const { writer, written } = db;
   const one = newAction(db, creation);
   for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
-    const outcome = await writer.run(create, one);
+    const outcome = await writer.run(createActions, one);
     if (outcome.kind === "rejected_before") {
       const rejections = await countRejections(db.reader, { ...action, ...outcome.request }, action.createdAt);
       // Somebody has approved the request meanwhile, so create it after all.
@@ -75,7 +75,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
   throw new StoreUnavailable("The keys of this create change hands too fast.");
 }
 
-/** The arguments of `create`. If the create has a claim, they also have the claimed state; a pause may prevent the claim. */
+/** The arguments of `createActions`. If the create has a claim, they also have the claimed state; a pause may prevent the claim. */
 function newAction({ seal }: Pick<StoreContext, "seal">, creation: Creation): NewAction {
   const { action, claim, budget, counts = [], beyond = null } = creation;
   const { id, accountId, keyId, host, createdAt: at } = action;

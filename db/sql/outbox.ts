@@ -7,7 +7,7 @@ import { limitsOf } from "../../src/core/roles.ts";
 import type { OutboxEntry, OutboxStore, Queue } from "../../src/core/store.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { valuesOf } from "../commands/lists.ts";
-import { permitMail, settle, SETTLED } from "../commands/outbox.ts";
+import { permitMail, settleNotifications, SETTLED } from "../commands/outbox.ts";
 import { actions, apiKeys, outbox, timeline } from "../libsql/schema.ts";
 import { countSome, createQueue, isLeaseOver, type QueueContext, queueTable } from "./queue.ts";
 import { AFTER_ALL_IDS, hasRow, hasValues, prepare, qb, raw } from "./read.ts";
@@ -75,7 +75,7 @@ export function createOutboxStore(db: QueueContext): OutboxStore {
         const row = { at: at.getTime(), type: before.message.kind, subject: subjectOf(before) };
         return { ...row, detail: JSON.stringify(detail) };
       };
-      return writer.run(settle, {
+      return writer.run(settleNotifications, {
         id: before.id,
         claim: [before.attempts, before.leaseUntil?.getTime() ?? null],
         row: valuesOf(SETTLED, { status, attempts, dueAt, scheduledAt: at, leaseUntil: null, lastError }),

@@ -11,7 +11,7 @@ import { jsonOf } from "../http/response.ts";
 /** The first steps of an account, which are noticed when they are done. */
 export const FIRST_STEPS = ["action", "approval", "agent", "signature"] as const satisfies readonly FirstStepName[];
 
-export interface FirstSteps {
+export interface FirstStepProgress {
   readonly done: ReadonlySet<FirstStepName>;
   /** The account has no action yet. */
   readonly isNew: boolean;
@@ -49,7 +49,7 @@ export function createFirstStepService({ store: { firstSteps }, clock }: AppPart
     state,
 
     /** Null: all are done, this person has hidden them, or the account is long past them. */
-    async read(caller: Caller): Promise<FirstSteps | null> {
+    async read(caller: Caller): Promise<FirstStepProgress | null> {
       const { times, isHidden, isOver } = await state(caller);
       return isHidden || isOver ? null : { done: new Set(times.keys()), isNew: !times.has("action") };
     },
@@ -91,7 +91,7 @@ export const FirstStepsJson = t.answerObject("FirstSteps", "What an account does
   hidden: t.yesNo("Whether they are hidden for everybody of the account. A person can hide them on the pages.", false),
 });
 
-export const ChangeFirstSteps = t.requestObject("ChangeFirstSteps", "Whether the pages show the first steps.", {
+export const ChangeFirstStepsBody = t.requestObject("ChangeFirstSteps", "Whether the pages show the first steps.", {
   hidden: t.yesNo("true hides them for everybody; false shows them again.", true),
 });
 
@@ -125,7 +125,7 @@ export function firstStepRoutes({ firstSteps }: { readonly firstSteps: FirstStep
         permission: "manage",
         summary: "Hide or show the first steps of the account",
         description: "Applies to everyone in the account. What a person has hidden for themselves stays hidden.",
-        body: jsonBody(ChangeFirstSteps),
+        body: jsonBody(ChangeFirstStepsBody),
         answers: { 200: { description: "The steps.", schema: FirstStepsJson } },
       }),
     );

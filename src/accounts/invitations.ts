@@ -227,13 +227,13 @@ const InvitationJson = t.answerObject("Invitation", "An invitation that was not 
   void: t.yesNo("Whether its link lets nobody in, because its maker may no longer manage the account.", false),
 });
 
-export const InvitationList = t.answerObject("InvitationList", "The open invitations of the account.", {
+export const InvitationListJson = t.answerObject("InvitationList", "The open invitations of the account.", {
   data: Type.Array(InvitationJson, {
     description: `The open invitations, newest first, at most ${INVITATIONS_OPEN_MAX}.`,
   }),
 });
 
-export const CreatedInvitation = t.answerObject(
+export const CreatedInvitationJson = t.answerObject(
   "CreatedInvitation",
   "A new invitation. Only this answer contains its link.",
   {
@@ -252,7 +252,7 @@ export function invitationRoutes({ invitationService }: { readonly invitationSer
       async ({ caller, query: { created_by: createdBy = null } }) => {
         const all = await invitationService.list(caller, createdBy);
         const shown = createdBy === null ? all.filter(({ isVoid }) => !isVoid) : all;
-        return jsonOf(toJson(InvitationList, { data: shown.map((row) => ({ ...row, void: row.isVoid })) }));
+        return jsonOf(toJson(InvitationListJson, { data: shown.map((row) => ({ ...row, void: row.isVoid })) }));
       },
       operation({
         operationId: "listInvitations",
@@ -264,14 +264,14 @@ export function invitationRoutes({ invitationService }: { readonly invitationSer
           "An invitation is void while its maker may not manage the account: only `created_by` lists those too.",
         ],
         query: MadeByParameters,
-        answers: { 200: { description: "The invitations.", schema: InvitationList } },
+        answers: { 200: { description: "The invitations.", schema: InvitationListJson } },
       }),
     )
     .post(
       "/v1/invitations",
       async ({ caller, body: { email, role } }) => {
         const { invitation, link, isMailed } = await invitationService.invite(caller, email, role);
-        const created = toJson(CreatedInvitation, { ...invitation, link, mailed: isMailed });
+        const created = toJson(CreatedInvitationJson, { ...invitation, link, mailed: isMailed });
         return jsonOf(created, 201, { "cache-control": "no-store" });
       },
       operation({
@@ -286,7 +286,7 @@ export function invitationRoutes({ invitationService }: { readonly invitationSer
         ],
         body: jsonBody(CreateInvitationBody),
         answers: {
-          201: { description: "The new invitation.", schema: CreatedInvitation, headers: ["Cache-Control"] },
+          201: { description: "The new invitation.", schema: CreatedInvitationJson, headers: ["Cache-Control"] },
         },
       }),
     )

@@ -70,11 +70,11 @@ export const ServerJson = t.answerObject(
   },
 );
 
-export const TestMail = t.requestObject("TestMail", "Who gets the test mail.", {
+export const TestMailBody = t.requestObject("TestMail", "Who gets the test mail.", {
   to: t.emailSchema("Where to send it: the address of a person of this account."),
 });
 
-export const TestMailResult = t.answerObject("TestMailResult", "How a test mail fared.", {
+export const TestMailResultJson = t.answerObject("TestMailResult", "How a test mail fared.", {
   delivered: t.yesNo("Whether the mail provider took it.", true),
   error: t.nullable(t.plainText("Why not; null: it did.", "No mail was sent: no mail provider is configured.")),
 });
@@ -123,8 +123,8 @@ export function serverRoutes({ settingsFor, readSize, ownMails, version }: Serve
         tag: "System",
         summary: "Send a test mail to a person of the account",
         description: "Sends at once and waits for at most 10 seconds. At most one a second and 30 an hour.",
-        body: jsonBody(TestMail),
-        answers: { 200: { description: "How it fared.", schema: TestMailResult } },
+        body: jsonBody(TestMailBody),
+        answers: { 200: { description: "How it fared.", schema: TestMailResultJson } },
       }),
     );
 }

@@ -76,7 +76,7 @@ export const SignatureCheckJson = t.answerObject(
 );
 
 /** What is known about a signature. It holds no secret and no signature. */
-export type SignatureCheck = Pick<Static<typeof SignatureCheckJson>, "secret" | "problems" | "warnings">;
+export type SignatureFindings = Pick<Static<typeof SignatureCheckJson>, "secret" | "problems" | "warnings">;
 
 const finding = <const Code extends string>(code: Code, message: string) => ({ code, message });
 
@@ -87,7 +87,7 @@ interface SignatureSecrets {
 }
 
 /** Whether a secret made one of the signatures and, if not, why. Compares in constant time. */
-export function checkSignature(message: ReceivedMessage, secrets: SignatureSecrets, now: Date): SignatureCheck {
+export function checkSignature(message: ReceivedMessage, secrets: SignatureSecrets, now: Date): SignatureFindings {
   const { headers, bodies } = message;
   const failed = (problems: SignatureProblem[], warnings: SignatureWarning[]) => {
     return { secret: null, problems, warnings };

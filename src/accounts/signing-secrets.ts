@@ -48,7 +48,7 @@ const REMEMBERED_MAX = 10_000;
 export type SigningService = ReturnType<typeof createSigningService>;
 
 /** As it is shown. */
-export type SigningSecret = Awaited<ReturnType<SigningService["read"]>>;
+export type SigningSecrets = Awaited<ReturnType<SigningService["read"]>>;
 
 /**
  * Derives signing secrets, and caches those that sign, since every attempt does. A rotation drops them at once in this process;

@@ -106,7 +106,7 @@ export const PersonJson = t.answerObject("Person", "A person of the account.", {
   last_seen_at: t.nullable(t.dateTime("When they last used the account, to some minutes; null: not yet.")),
 });
 
-export const PersonList = t.answerObject("PersonList", "The people of the account.", {
+export const PersonListJson = t.answerObject("PersonList", "The people of the account.", {
   data: Type.Array(PersonJson, {
     description: `The people in the order in which they joined, at most ${PEOPLE_PER_ACCOUNT_MAX}.`,
   }),
@@ -128,7 +128,7 @@ export function teamRoutes({ teamService }: { readonly teamService: TeamService 
         permission: "manage",
         summary: "List the people of the account",
         description: "Lists the people of the account with their roles, in the order in which they joined.",
-        answers: { 200: { description: "The people.", schema: PersonList } },
+        answers: { 200: { description: "The people.", schema: PersonListJson } },
       }),
     )
     .patch(

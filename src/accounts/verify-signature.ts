@@ -13,7 +13,7 @@ import {
   problemOfAction,
   type ReceivedMessage,
   SIGNATURE_HEADERS,
-  type SignatureCheck,
+  type SignatureFindings,
   SignatureCheckJson,
 } from "./signature-check.ts";
 import {
@@ -33,7 +33,7 @@ export function createVerifyService(
 ) {
   return {
     /** Checks a message against the secrets of an origin (`checkOrigin`). A match is a first step of the account. */
-    async check(caller: Caller, origin: string, use: SigningUse, message: ReceivedMessage): Promise<SignatureCheck> {
+    async check(caller: Caller, origin: string, use: SigningUse, message: ReceivedMessage): Promise<SignatureFindings> {
       authorize(caller, "manage");
       const { accountId } = caller;
       const now = clock.now();

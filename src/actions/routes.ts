@@ -367,11 +367,11 @@ interface DecisionCall {
   readonly context: RequestContext;
   readonly caller: Caller;
   readonly params: { readonly id: string };
-  readonly body: Static<typeof Approval>;
+  readonly body: Static<typeof ApprovalBody>;
 }
 
 /** The optional body of approve. */
-export const Approval = Type.Object(
+export const ApprovalBody = Type.Object(
   { ...DecisionBody.properties, grant: Type.Optional(GrantTermsBody) },
   { title: "Approval", additionalProperties: false, description: "Optional details of an approval." },
 );
@@ -399,7 +399,7 @@ function decisionRoutes(deps: ActionRouteDeps) {
           "A request for another run than the current one gets 409 too.",
         ],
         params: ActionParams,
-        body: optionalBody(Approval),
+        body: optionalBody(ApprovalBody),
         answers: { 200: { description: "The action, approved.", schema: ActionJson } },
         errors: ["not_approvable"],
       }),

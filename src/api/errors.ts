@@ -113,7 +113,7 @@ interface ErrorParts {
 
 /** The error envelope as JSON text. */
 export function errorJson({ code, message, requestId, issues }: ErrorParts): string {
-  return JSON.stringify({ error: { code, message: cutText(message), request_id: requestId, ...detailsOf(issues) } });
+  return JSON.stringify({ error: { code, message: cutToBytes(message), request_id: requestId, ...detailsOf(issues) } });
 }
 
 /** The issues of an error as far as they fit, and how many don't: a small body can have ten thousand. */
@@ -121,7 +121,7 @@ export function detailsOf(issues: readonly Issue[]) {
   const details = [];
   let bytes = 0;
   for (const { field, message } of issues) {
-    const detail = { field: cutText(field), message: cutText(message), code: "invalid" };
+    const detail = { field: cutToBytes(field), message: cutToBytes(message), code: "invalid" };
     bytes += Buffer.byteLength(JSON.stringify(detail));
     if (bytes > ERROR_DETAILS_BYTES_MAX) break;
     details.push(detail);
@@ -145,6 +145,6 @@ export function withField({ field, message }: Issue): string {
 }
 
 /** A text, or its beginning: those of errors may quote what was sent. */
-export function cutText(text: string, bytesMax = ERROR_TEXT_BYTES_MAX): string {
+export function cutToBytes(text: string, bytesMax = ERROR_TEXT_BYTES_MAX): string {
   return Buffer.byteLength(JSON.stringify(text)) <= bytesMax ? text : beginning(text, bytesMax, "…");
 }

@@ -135,9 +135,9 @@ const BulkResultJson = t.answerObject("BulkResult", "What became of one action o
   ),
 });
 
-export const BulkQuery = t.closedObject(t.pageParameters(CURSOR_EXAMPLE));
+export const BulkParameters = t.closedObject(t.pageParameters(CURSOR_EXAMPLE));
 
-export const BulkResultQuery = t.closedObject({
+export const BulkResultParameters = t.closedObject({
   status: Type.Optional(ResultStatus),
   ...t.pageParameters(CURSOR_EXAMPLE),
 });
@@ -222,7 +222,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
         tag: "Actions",
         summary: "List bulk jobs, newest first",
         description: "Jobs are kept for 30 days after their end.",
-        query: BulkQuery,
+        query: BulkParameters,
         answers: { 200: { description: "A page of jobs.", schema: BulkJobListJson } },
       }),
     )
@@ -268,7 +268,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
         summary: "List what became of each action of a bulk job",
         description: "Lists what became of each action of the job, the newest actions first.",
         params: BulkParams,
-        query: BulkResultQuery,
+        query: BulkResultParameters,
         answers: { 200: { description: "A page of results.", schema: BulkResultListJson } },
       }),
     );

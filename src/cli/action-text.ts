@@ -316,7 +316,7 @@ function detailOf(item: Timeline["data"][number]): string {
 }
 
 /** How long ago, such as `5m ago`, or `none` for null. */
-export function ago(at: string | null, now: Date, none = "never"): string {
+export function agoText(at: string | null, now: Date, none = "never"): string {
   return at === null ? none : `${age(at, now)} ago`;
 }
 

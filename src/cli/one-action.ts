@@ -50,7 +50,7 @@ export function exitCodeOf(status: Action["status"], waited: boolean): number {
 }
 
 /** Waits for the end of an action that a command has changed. Where that fails the change is done, so returns what is known. */
-export async function endOf({ client, io, url }: Session, action: Action, seconds: number): Promise<Action> {
+export async function awaitEnd({ client, io, url }: Session, action: Action, seconds: number): Promise<Action> {
   return waitForEnd(client.getAction, action, seconds).catch((error: unknown) => {
     io.err(`${explain(error, url).message}\nAction ${action.id} was ${action.status} before that, and goes on.\n`);
     return action;

@@ -11,7 +11,7 @@ import type { LaneHead, LaneName, NextRow } from "../core/store.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import { Alarms, NEVER } from "./alarms.ts";
 import { Group, HostGroup, hostNameOf, keyNameOf, Lane, nameOf } from "./lane.ts";
-import { FREE_FACTOR, mayTake, Rotation } from "./rotation.ts";
+import { FREE_FACTOR, mayTake, LaneRotation } from "./rotation.ts";
 import { forgetIdle, TokenBucket } from "./token-bucket.ts";
 
 /** How much may be in flight at a time. */
@@ -86,8 +86,8 @@ export class Lanes {
   readonly #keys = new Map<string, Group>();
   readonly #hosts = new Map<string, HostGroup>();
   /** Lanes that have a due row and a free slot, by the size of that row. */
-  readonly #small = new Rotation();
-  readonly #large = new Rotation();
+  readonly #small = new LaneRotation();
+  readonly #large = new LaneRotation();
   readonly #alarms = new Alarms<Lane>();
   /** Also kept for hosts that have no lanes now: a new bucket would be full. */
   readonly #buckets = new Map<string, TokenBucket>();
@@ -194,7 +194,7 @@ export class Lanes {
     );
   }
 
-  #takeFrom(rotation: Rotation, slotsMax: number, fits: (lane: Lane) => boolean): readonly LaneClaim[] {
+  #takeFrom(rotation: LaneRotation, slotsMax: number, fits: (lane: Lane) => boolean): readonly LaneClaim[] {
     const claims = new Map<Lane, LaneClaim>();
     for (let taken = 0; taken < slotsMax; taken += 1) {
       const lane = rotation.next(this.#hasSlot, fits);

@@ -1,7 +1,7 @@
 import type { Group, Lane } from "./lane.ts";
 
 /** Lanes by account and key, in the order of their next turns. */
-export class Rotation {
+export class LaneRotation {
   readonly #accounts = new Map<Group, Map<Group, Set<Lane>>>();
 
   /** Adds or removes a lane. */

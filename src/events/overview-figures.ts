@@ -9,7 +9,7 @@ import {
 } from "../core/activity.ts";
 import { type Histogram, mergeHistograms, percentilesOf, withoutHistograms } from "../core/histogram.ts";
 
-export interface Overview {
+export interface OverviewFigures {
   readonly range: OverviewRange;
   /** When the range begins. */
   readonly since: Date;
@@ -107,7 +107,7 @@ interface Counted {
   readonly latencies: readonly NameLatency[];
 }
 
-export function figuresOf(counted: Counted): Omit<Overview, "range" | "since" | "countedUntil" | "hostHours"> {
+export function figuresOf(counted: Counted): Omit<OverviewFigures, "range" | "since" | "countedUntil" | "hostHours"> {
   const { range, since, failing, slots: ofAll } = counted;
   const latency = mergeHistograms(ofAll.map((row) => row.latency));
   const [p50Ms, p95Ms, p99Ms] = percentilesOf(latency, [0.5, 0.95, 0.99]);

@@ -13,11 +13,11 @@ import type { ActivityName, ActivitySpan, ActivityStore } from "../core/activity
 import type { ActionStore, ScheduledRetries, WaitingApprovals } from "../core/store.ts";
 import { firstSlotOf, type OverviewRange, slotMsOf } from "../core/activity.ts";
 import { type CountActivity, keptSince } from "./activity-job.ts";
-import { failingOf, figuresOf, hoursOf, type Overview, shownNames } from "./overview-figures.ts";
+import { failingOf, figuresOf, hoursOf, type OverviewFigures, shownNames } from "./overview-figures.ts";
 
 /** The overview, and what is waiting now. */
 export interface OverviewAnswer {
-  readonly overview: Overview;
+  readonly overview: OverviewFigures;
   readonly retries: ScheduledRetries;
   readonly waiting: WaitingApprovals;
   /** Names of its keys by id. A deleted key has none. */
@@ -41,11 +41,13 @@ export type OverviewService = ReturnType<typeof createOverview>;
 export function createOverview(app: OverviewApp) {
   const { clock } = app;
   const { actions, accounts } = app.store;
-  const counting = new Map<string, Promise<Overview>>();
-  const kept = new RecentMap<{ readonly overview: Overview; readonly freshUntilMs: number }>(OVERVIEW_ACCOUNTS_MAX);
+  const counting = new Map<string, Promise<OverviewFigures>>();
+  const kept = new RecentMap<{ readonly overview: OverviewFigures; readonly freshUntilMs: number }>(
+    OVERVIEW_ACCOUNTS_MAX,
+  );
   let last: Promise<unknown> = Promise.resolve();
 
-  const count = async (name: string, accountId: string, range: OverviewRange): Promise<Overview> => {
+  const count = async (name: string, accountId: string, range: OverviewRange): Promise<OverviewFigures> => {
     const beganMs = clock.monotonicMs();
     const overview = await readOverview(app, accountId, range);
     const endedMs = clock.monotonicMs();
@@ -54,7 +56,7 @@ export function createOverview(app: OverviewApp) {
     return overview;
   };
 
-  const read = async (accountId: string, range: OverviewRange): Promise<Overview> => {
+  const read = async (accountId: string, range: OverviewRange): Promise<OverviewFigures> => {
     const name = `${accountId} ${range}`;
     const known = kept.get(name);
     if (known !== undefined && clock.monotonicMs() < known.freshUntilMs) return known.overview;
@@ -88,7 +90,7 @@ async function readOverview(
   { clock, config, store, countActivity }: OverviewApp,
   accountId: string,
   range: OverviewRange,
-): Promise<Overview> {
+): Promise<OverviewFigures> {
   const { activity } = store;
   const countedUntil = await countActivity.upToNow();
   const now = clock.now();

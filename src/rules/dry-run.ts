@@ -17,7 +17,7 @@ import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { createYield, eachPage, OpenPerAccount } from "../runtime/fair-share.ts";
 import type { KnownRules } from "./known.ts";
-import { type CompiledRule, decideByWalks, RuleList, type Walk } from "./rule.ts";
+import { type CompiledRule, decideByWalks, CompiledRules, type Walk } from "./rule.ts";
 import { DifferingJson, type DryRunDifference, type DryRunJson, type RuleEffect } from "./schemas.ts";
 import { toJson } from "../api/serializer.ts";
 
@@ -70,7 +70,7 @@ export function createDryRun(
     const inForce = await known.compiledRules(accountId);
     // Each requester is read once.
     const requesters = new Map<string, Requester>();
-    const [listInForce, listTried] = [new RuleList(inForce), new RuleList(rules)];
+    const [listInForce, listTried] = [new CompiledRules(inForce), new CompiledRules(rules)];
     // Newest first.
     const entries: Entry[] = [];
     for await (const page of newest(actions, accountId, range)) {

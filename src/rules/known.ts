@@ -22,7 +22,7 @@ import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
 import { createTurnShare } from "../runtime/fair-share.ts";
 import { factsOf, lazily } from "./facts.ts";
-import { type CompiledRule, decideByWalks, RuleList, storedRule, type Walk } from "./rule.ts";
+import { type CompiledRule, decideByWalks, CompiledRules, storedRule, type Walk } from "./rule.ts";
 
 /** The version while the rules are not read yet. It is none of the store's, so that the commit decides again. */
 const UNREAD = "unread";
@@ -43,7 +43,7 @@ interface AccountRules {
   readonly knownSince: Date;
   /** By id. */
   readonly each: ReadonlyMap<string, KnownRule>;
-  readonly all: () => RuleList;
+  readonly all: () => CompiledRules;
   isCompiled: boolean;
 }
 
@@ -60,7 +60,7 @@ const knownRule = (row: RuleRow): KnownRule => ({
 });
 
 const listOf = (each: AccountRules["each"]) =>
-  lazily(() => new RuleList(Array.from(each.values(), ({ compiled }) => compiled())));
+  lazily(() => new CompiledRules(Array.from(each.values(), ({ compiled }) => compiled())));
 
 export type KnownRules = ReturnType<typeof createKnownRules>;
 
@@ -150,7 +150,7 @@ export function createKnownRules(
     requester: Requester,
     request: ActionRequest,
     { now, due }: JudgedAt,
-    list: RuleList,
+    list: CompiledRules,
   ): Promise<readonly Walk[]> {
     const steps = list.walks(factsOf(request, requester, now, due), hashOf);
     for (;;) {

@@ -273,7 +273,7 @@ export interface Walk {
 }
 
 /** The rules of an account in their order. */
-export class RuleList {
+export class CompiledRules {
   readonly rules: readonly CompiledRule[];
   readonly #fields: Needs;
   readonly #expressions: Needs;

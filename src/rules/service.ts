@@ -20,7 +20,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { createYield } from "../runtime/fair-share.ts";
 import { createDryRun, type DryRunRange, type DryRunStep, newest, refusalsSince } from "./dry-run.ts";
 import type { KnownRules } from "./known.ts";
-import { type CompiledRule, deadRules, ruleFrom, RuleList, saysUndecidable } from "./rule.ts";
+import { type CompiledRule, deadRules, ruleFrom, CompiledRules, saysUndecidable } from "./rule.ts";
 import {
   type ChangeRuleBody,
   definitionOf,
@@ -114,7 +114,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
   const undecidableOn = async (accountId: string, rule: CompiledRule): Promise<string | null> => {
     const yieldTurn = createYield(clock);
     const reasons: string[] = [];
-    const list = new RuleList([rule]);
+    const list = new CompiledRules([rule]);
     let tried = 0;
     for await (const page of newest(actions, accountId, { last: RULE_DRAFT_ACTIONS, since: null })) {
       for (const action of page) {

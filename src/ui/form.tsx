@@ -207,7 +207,7 @@ export function Submit({ look, cancel, children }: SubmitProps) {
   );
 }
 
-interface CheckProps {
+interface CheckboxProps {
   readonly name: string;
   readonly label: Child;
   readonly isChecked?: boolean;
@@ -215,7 +215,7 @@ interface CheckProps {
   readonly value?: string;
 }
 
-export function Check({ name, label, isChecked = false, isRequired = false, value = "yes" }: CheckProps) {
+export function Checkbox({ name, label, isChecked = false, isRequired = false, value = "yes" }: CheckboxProps) {
   return (
     <label class="check">
       <input type="checkbox" name={name} value={value} required={isRequired} checked={isChecked} />
@@ -282,7 +282,7 @@ export function Choices({ choices, chosen, ...group }: ChoicesProps) {
   );
 }
 
-interface ChecksProps extends FieldGroupProps {
+interface CheckboxesProps extends FieldGroupProps {
   readonly boxes: readonly (readonly [name: string, label: string])[];
   /** What was chosen. */
   readonly values: ReadonlyMap<string, string>;
@@ -290,12 +290,12 @@ interface ChecksProps extends FieldGroupProps {
 }
 
 /** Checkboxes, of which any number may be checked. */
-export function Checks({ boxes, values, isCode = false, ...group }: ChecksProps) {
+export function Checkboxes({ boxes, values, isCode = false, ...group }: CheckboxesProps) {
   return (
     <FieldGroup {...group}>
       <div class="chips">
         {boxes.map(([box, label]) => (
-          <Check name={box} label={isCode ? <code>{label}</code> : label} isChecked={values.get(box) === "yes"} />
+          <Checkbox name={box} label={isCode ? <code>{label}</code> : label} isChecked={values.get(box) === "yes"} />
         ))}
       </div>
     </FieldGroup>

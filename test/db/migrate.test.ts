@@ -12,7 +12,7 @@ import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { attemptedAction, claimDue, LEASE } from "./conformance/steps.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
 import type { DbConnection } from "../../db/commands/command.ts";
-import { run, runStatements } from "../../db/commands/statements.ts";
+import { execute, runStatements } from "../../db/commands/statements.ts";
 import { words } from "../support/words.ts";
 
 const ALL = words(`
@@ -38,7 +38,7 @@ describe("migrations", () => {
       transact: (calls) => {
         commits += 1;
         // The last statement of the first migration fails, as if the disk were full by then.
-        const broken = { command: run, args: [[{ sql: "INSERT INTO nowhere VALUES (1)", args: [] }]] };
+        const broken = { command: execute, args: [[{ sql: "INSERT INTO nowhere VALUES (1)", args: [] }]] };
         return db.sql.transact(commits === 2 ? [...calls, broken] : calls);
       },
     };

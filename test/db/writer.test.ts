@@ -18,7 +18,7 @@ import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 import { until } from "../support/until.ts";
 import { facts } from "../../db/libsql/schema.ts";
-import { run, runStatements } from "../../db/commands/statements.ts";
+import { execute, runStatements } from "../../db/commands/statements.ts";
 import { openTx } from "../../db/libsql/tx.ts";
 
 type Fact = readonly [name: string, value: string];
@@ -293,7 +293,7 @@ describe("commands on a file", () => {
       return [];
     });
     const statements = ["first", "full", "next"].map((sql) => ({ sql, args: [] }));
-    expect(await run.run(tx, [[statements]]).catch(String)).toBe("Error: failed with SQLITE_FULL");
+    expect(await execute.run(tx, [[statements]]).catch(String)).toBe("Error: failed with SQLITE_FULL");
     expect(sent).toEqual(["first", "full"]);
   });
 

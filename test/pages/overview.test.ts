@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_NAMES_SHOWN_MAX } from "../../src/core/limits.ts";
 import type { OverviewAnswer } from "../../src/events/overview.ts";
-import type { FailingHost, HostHour, NamedFigures, Overview } from "../../src/events/overview-figures.ts";
+import type { FailingHost, HostHour, NamedFigures, OverviewFigures } from "../../src/events/overview-figures.ts";
 import { MEMBER_ROLES, type MemberRole, viewerOf } from "../../src/core/roles.ts";
 import { maskText } from "../../src/receipts/masking.ts";
 import { RANGE_NAMES } from "../../src/core/activity.ts";
 import { ASSETS } from "../../src/ui/assets.ts";
-import type { FirstSteps } from "../../src/accounts/first-steps.ts";
+import type { FirstStepProgress } from "../../src/accounts/first-steps.ts";
 import { heightOf, scaleOf } from "../../src/ui/chart.tsx";
 import { overviewPage } from "../../src/pages/actions/overview.tsx";
 import { later, NOON } from "../support/factory.ts";
@@ -19,7 +19,7 @@ const VISITOR = { email: "ann@example.com", role: "owner", hasOthers: false, for
 const BYTES_MAX = 110_000;
 
 /** A range in which every slot was full. */
-function fullRange({ range = "24h", ...overrides }: Partial<Overview> = {}): Overview {
+function fullRange({ range = "24h", ...overrides }: Partial<OverviewFigures> = {}): OverviewFigures {
   const slots = anOverview({ range }).slots.map((slot, at) => ({
     ...slot,
     created: 123_456 + at,
@@ -35,10 +35,13 @@ function fullRange({ range = "24h", ...overrides }: Partial<Overview> = {}): Ove
 interface Shown extends Partial<Omit<OverviewAnswer, "overview">> {
   readonly view?: "charts" | "table";
   readonly role?: MemberRole;
-  readonly steps?: FirstSteps | null;
+  readonly steps?: FirstStepProgress | null;
 }
 
-const pageOf = (overview: Overview, { view = "charts", role = "owner", steps = null, ...answer }: Shown = {}) => {
+const pageOf = (
+  overview: OverviewFigures,
+  { view = "charts", role = "owner", steps = null, ...answer }: Shown = {},
+) => {
   const shown = { ...anOverviewAnswer(answer), overview, view, steps, now: NOON, baseUrl: "https://og.example" };
   return overviewPage({ ...shown, user: { ...VISITOR, role } });
 };
@@ -210,7 +213,7 @@ test("a failing host that has ended nothing tells of its attempts", () => {
 });
 
 describe("the first steps", () => {
-  const stepsOf = (...done: readonly ("action" | "approval")[]): FirstSteps => {
+  const stepsOf = (...done: readonly ("action" | "approval")[]): FirstStepProgress => {
     return { done: new Set(done), isNew: !done.includes("action") };
   };
 

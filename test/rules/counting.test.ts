@@ -3,7 +3,7 @@ import { DomainError } from "../../src/core/domain-error.ts";
 import type { RuleCount } from "../../src/core/rule-count.ts";
 import { unitsIn } from "../../src/core/decimal.ts";
 import { factsOf, type RuledRequest, withoutIds } from "../../src/rules/facts.ts";
-import { decideByWalks, ruleFrom, RuleList } from "../../src/rules/rule.ts";
+import { decideByWalks, ruleFrom, CompiledRules } from "../../src/rules/rule.ts";
 import type { RuleDefinition } from "../../src/rules/schemas.ts";
 import { lastOf } from "../support/steps.ts";
 
@@ -36,7 +36,7 @@ function asked(rules: readonly ReturnType<typeof rule>[], { request, key = "key_
   );
   const isBeyond = ({ ruleId, subject }: RuleCount) =>
     beyond.some((one) => one.ruleId === ruleId && one.subject === subject);
-  return decideByWalks(lastOf(new RuleList(rules).walks(made, String)), isBeyond);
+  return decideByWalks(lastOf(new CompiledRules(rules).walks(made, String)), isBeyond);
 }
 
 const body = (text: string, bodyKind?: "form" | "json") => ({
@@ -128,7 +128,7 @@ describe("a budget", () => {
     expect(subject("host", at)).not.toBe(subject("host", {}) ?? "");
     expect(subject("metadata.team", of("a"))).not.toBe(subject("metadata.team", of("b")) ?? "");
     expect(subject("metadata.team", of("a"))).toBe(subject("metadata.team", { key: "key_b", ...of("a") }) ?? "");
-    const replaced = lastOf(new RuleList([rule({ sum: { ...SUM, same: "key" } })]).walks(rotated, String));
+    const replaced = lastOf(new CompiledRules([rule({ sum: { ...SUM, same: "key" } })]).walks(rotated, String));
     expect(replaced[0]?.counted[0]?.count.subject).toBe(subject("key", {}) ?? "");
     expect(subject("metadata.constructor", {})).toBe(subject("metadata.constructor", of("a")) ?? "");
     const raised = asked([rule({ sum: { ...SUM, limit: 20_000 } })]).counts[0];

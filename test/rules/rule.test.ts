@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { ActionFacts, type CallFacts, factsOf, type RuledKey, type RuledRequest } from "../../src/rules/facts.ts";
-import { decideByWalks, type CompiledRule, ruleFrom, RuleList, storedRule } from "../../src/rules/rule.ts";
+import { decideByWalks, type CompiledRule, ruleFrom, CompiledRules, storedRule } from "../../src/rules/rule.ts";
 import type { RuleDefinition } from "../../src/rules/schemas.ts";
 import { lastOf } from "../support/steps.ts";
 
@@ -11,7 +11,7 @@ type Definition = Partial<RuleDefinition>;
 function decideByRules(rules: readonly CompiledRule[], facts: CallFacts) {
   const decidedBy = (asked: readonly CompiledRule[]) => {
     const fresh = { ...facts, action: new ActionFacts(facts.request) };
-    return decideByWalks(lastOf(new RuleList(asked).walks(fresh, String)), () => false).ruling;
+    return decideByWalks(lastOf(new CompiledRules(asked).walks(fresh, String)), () => false).ruling;
   };
   const decided = decidedBy(rules);
   expect(decided).toEqual(decidedBy(rules.map((one) => ({ ...one, needs: { fields: [], expression: [] } }))));

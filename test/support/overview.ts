@@ -1,7 +1,7 @@
 import { OVERVIEW_RANGES } from "../../src/core/limits.ts";
 import { type ActivityGroup, firstSlotOf, type OverviewRange, slotMsOf } from "../../src/core/activity.ts";
 import type { OverviewAnswer } from "../../src/events/overview.ts";
-import type { Overview } from "../../src/events/overview-figures.ts";
+import type { OverviewFigures } from "../../src/events/overview-figures.ts";
 import { ACCOUNT, KEY, NOON } from "./factory.ts";
 
 /** One attempt that completed at noon. */
@@ -26,7 +26,7 @@ export function aGroup(overrides: Partial<ActivityGroup> = {}): ActivityGroup {
 const NO_FIGURES = { created: 0, completed: 0, failed: 0, attempts: 0, p50Ms: null, p95Ms: null };
 
 /** An overview of an account that did nothing, at noon. */
-export function anOverview({ range = "24h", ...overrides }: Partial<Overview> = {}): Overview {
+export function anOverview({ range = "24h", ...overrides }: Partial<OverviewFigures> = {}): OverviewFigures {
   const since = firstSlotOf(range, NOON);
   const { slotMinutes, slots } = OVERVIEW_RANGES[range];
   const at = (index: number) => new Date(since.getTime() + index * slotMsOf(slotMinutes));

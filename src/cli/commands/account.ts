@@ -2,7 +2,7 @@ import type { AuditLog, AuditQuery, CreateKey, CreatePause, KeyList, TestCallbac
 import { HOLDS, KEY_SCOPES, MEMBER_ROLES, ROLES, type MemberRole } from "../../core/roles.ts";
 import type { RevokeOptions } from "../../client/types.ts";
 import { DAY_MS, HOUR_MS } from "../../core/limits.ts";
-import { ago } from "../action-text.ts";
+import { agoText } from "../action-text.ts";
 import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
 import { given, several, severalMethods, wholeNumber } from "../option-values.ts";
 import { EXIT, UsageError } from "../io.ts";
@@ -85,7 +85,7 @@ export function addAccountCommands(program: CliCommand): void {
     .sessionAction(async ({ client, printList }) =>
       printList(await client.listCallbackHosts(), "No host is listed.", [
         ["HOST", ({ host }) => host],
-        ["LISTED", ({ created_at: at }, now) => ago(at, now)],
+        ["LISTED", ({ created_at: at }, now) => agoText(at, now)],
       ]),
     );
   hosts
@@ -213,7 +213,7 @@ const KEY_COLUMNS: readonly ListColumn<KeyList["data"][number]>[] = [
   [
     "LAST USED",
     ({ revoked_at: revoked, last_used_at: used }, now) =>
-      revoked === null ? ago(used, now) : { text: "revoked", color: "red" },
+      revoked === null ? agoText(used, now) : { text: "revoked", color: "red" },
     { leaves: 6 },
   ],
   [
@@ -263,7 +263,7 @@ function addPeopleCommands(program: CliCommand): void {
       printList(await client.listPeople(), "Nobody. `outgate welcome-link` invites the first person.", [
         ["ID", ({ id }) => id],
         ["ROLE", ({ role }) => role],
-        ["LAST SEEN", ({ last_seen_at: seen }, now) => ago(seen, now), { leaves: 1 }],
+        ["LAST SEEN", ({ last_seen_at: seen }, now) => agoText(seen, now), { leaves: 1 }],
         ["EMAIL", ({ email }) => email, { min: 24 }],
       ]),
     );

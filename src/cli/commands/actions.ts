@@ -22,7 +22,7 @@ import {
 } from "../action-text.ts";
 import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
 import { given, oneOf, several, wholeNumber } from "../option-values.ts";
-import { endOf, EXIT_CODES_HELP, exitCodeOf, findActionId, printAction } from "../one-action.ts";
+import { awaitEnd, EXIT_CODES_HELP, exitCodeOf, findActionId, printAction } from "../one-action.ts";
 import { EXIT, saysYes, UsageError } from "../io.ts";
 import { textTable, type Cell } from "../table.ts";
 import { listTable, type ListColumn, type Session } from "../session.ts";
@@ -268,7 +268,7 @@ async function decide(
   const decided = await call(client)(id, given({ reason, run: run ?? shown?.run })).catch(
     unsure(`It may have been done: see \`outgate get ${id}\` before you repeat it.`),
   );
-  const action = await endOf(session, decided, wait ?? 0);
+  const action = await awaitEnd(session, decided, wait ?? 0);
   await printAction(session, action);
   // Without --wait, the exit code only says that the decision was made.
   return wait === undefined ? EXIT.ok : exitCodeOf(action.status, true);

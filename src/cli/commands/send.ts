@@ -1,5 +1,5 @@
 import type { CreateAction } from "../../client/api.ts";
-import { endOf, EXIT_CODES_HELP, exitCodeOf, printAction } from "../one-action.ts";
+import { awaitEnd, EXIT_CODES_HELP, exitCodeOf, printAction } from "../one-action.ts";
 import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
 import { given, headersIn, oneOf, several, wholeNumber } from "../option-values.ts";
 import { type Io, readValue, UsageError } from "../io.ts";
@@ -87,7 +87,7 @@ async function send(session: Session, url: string, options: SendOptions): Promis
   const created = await client
     .createAction(action, { idempotencyKey, ...(isSync ? { waitSeconds } : {}) })
     .catch(unsure(repeat));
-  const latest = isSync || waitSeconds === undefined ? created : await endOf(session, created, waitSeconds);
+  const latest = isSync || waitSeconds === undefined ? created : await awaitEnd(session, created, waitSeconds);
   await printAction(session, latest);
   return exitCodeOf(latest.status, isSync || waitSeconds !== undefined);
 }

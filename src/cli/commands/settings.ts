@@ -26,7 +26,7 @@ import {
 import { EXIT, readValue, UsageError, type Io } from "../io.ts";
 import { visible } from "../../observability/terminal.ts";
 import type { Session } from "../session.ts";
-import { ago, settingsParts } from "../action-text.ts";
+import { agoText, settingsParts } from "../action-text.ts";
 
 export function addHostCommands(program: CliCommand): void {
   const hosts = program.serviceCommand(
@@ -396,8 +396,8 @@ export function addSigningCommands(program: CliCommand): void {
       printList(await client.listSigningOrigins(), "No calls yet.", [
         ["ORIGIN", ({ origin }) => origin, { min: 20 }],
         ["SIGNS", ({ for: use }) => use],
-        ["LAST USED", ({ last_used_at: used }, now) => ago(used, now, "not lately")],
-        ["ROTATED", ({ rotated_at: rotated }, now) => ago(rotated, now)],
+        ["LAST USED", ({ last_used_at: used }, now) => agoText(used, now, "not lately")],
+        ["ROTATED", ({ rotated_at: rotated }, now) => agoText(rotated, now)],
       ]),
     );
   signing

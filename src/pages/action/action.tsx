@@ -39,7 +39,7 @@ import { Controls } from "./action-controls.tsx";
 import { Attempts } from "./attempts.tsx";
 import { newCredentialPath } from "../settings/credentials.tsx";
 import { DecisionForm, type RefusedDecision } from "../decisions/decision-form.tsx";
-import { Decider, RequestPane, Risks } from "../decisions/decision.tsx";
+import { DecidedBy, RequestPane, Risks } from "../decisions/decision.tsx";
 import { backoffText, patternsText } from "../settings/hosts.tsx";
 import { PausedNotice } from "../settings/pauses.tsx";
 import { bodyPath, callLine, callText, RequestParts, RevealForm } from "../../ui/request.tsx";
@@ -325,7 +325,7 @@ function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[num
   const { effect, by } = policy;
   const name = effect === "allow" ? "Allowed by" : "Held by";
   if (policy.name === null) return [name, policySource(policy).label];
-  return [`${name} the ${by}`, <Decider policy={policy} user={user} />];
+  return [`${name} the ${by}`, <DecidedBy policy={policy} user={user} />];
 }
 
 /** The `Idempotency-Key` that the target gets in all attempts. */

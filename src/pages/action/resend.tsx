@@ -7,7 +7,7 @@ import { risksOfRequest } from "../../approvals/facts.ts";
 import { TITLE_CHARS_MAX } from "../../core/limits.ts";
 import { Risks } from "../decisions/decision.tsx";
 import { formIdField, type FormState } from "../frame/forms.ts";
-import { Button, Check } from "../../ui/form.tsx";
+import { Button, Checkbox } from "../../ui/form.tsx";
 import { actionPath, Layout, render } from "../../ui/layout.tsx";
 import { LinkButton, Notice, PageHead } from "../../ui/parts.tsx";
 import { MASK } from "../../receipts/mask-rules.ts";
@@ -59,7 +59,7 @@ export function editPage(props: EditPageProps, fields: EditedFields, typed: Form
             <Notice tone="wait">
               The outcome of an attempt is unknown: the target may already have processed this request.
             </Notice>
-            <Check name="sure" label="Send it even though the target may have received it" isRequired />
+            <Checkbox name="sure" label="Send it even though the target may have received it" isRequired />
           </>
         ) : null}
         <p class="quiet small">

@@ -6,10 +6,16 @@ import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../../core/activity.t
 import { mayDo, type Viewer, viewerOf } from "../../core/roles.ts";
 import { OverviewParameters, RANGE_DEFAULT } from "../../events/overview-routes.ts";
 import type { OverviewAnswer } from "../../events/overview.ts";
-import type { Breakdown, HostHour, NamedFigures, Overview, OverviewSlot } from "../../events/overview-figures.ts";
+import type {
+  Breakdown,
+  HostHour,
+  NamedFigures,
+  OverviewFigures,
+  OverviewSlot,
+} from "../../events/overview-figures.ts";
 import type { ScheduledRetries, WaitingApprovals } from "../../core/store.ts";
 import { maskText } from "../../receipts/masking.ts";
-import type { FirstSteps } from "../../accounts/first-steps.ts";
+import type { FirstStepProgress } from "../../accounts/first-steps.ts";
 import { FirstStepList } from "../entry/first-steps.tsx";
 import type { ListParameters } from "../../api/list-schemas.ts";
 import { Chart, type ChartSlot, Sparkline, Strip, type StripCell } from "../../ui/chart.tsx";
@@ -39,7 +45,7 @@ interface OverviewPageProps extends OverviewAnswer {
   readonly user: PageUser;
   readonly view: OverviewView;
   /** The first steps; null if none are left. */
-  readonly steps: FirstSteps | null;
+  readonly steps: FirstStepProgress | null;
   readonly now: Date;
   readonly baseUrl: string;
 }
@@ -104,7 +110,7 @@ function overviewPath(range: OverviewRange, view: OverviewView): string {
 }
 
 /** Says so if the numbers don't cover the whole range. */
-function gaps({ since, slots, countedUntil }: Overview, now: Date) {
+function gaps({ since, slots, countedUntil }: OverviewFigures, now: Date) {
   if (countedUntil !== null && countedUntil < now) {
     return (
       <Notice tone="wait">
@@ -131,7 +137,7 @@ function durationOrNone(ms: number | null | undefined): string {
 }
 
 /** The path of the list of actions created in the range. */
-function listOf({ since }: Overview, filters: ListParameters = {}): string {
+function listOf({ since }: OverviewFigures, filters: ListParameters = {}): string {
   return listPath({ ...filters, created_after: withoutMs(since) });
 }
 
@@ -139,7 +145,7 @@ function withoutMs(at: Date): string {
   return at.toISOString().replace(".000Z", "Z");
 }
 
-function figures(overview: Overview, waiting: WaitingApprovals, now: Date) {
+function figures(overview: OverviewFigures, waiting: WaitingApprovals, now: Date) {
   const { slots, latency, decisions } = overview;
   const [completed, failed] = [total(slots, "completed"), total(slots, "failed")];
   const oldest = waiting.oldestAt === null ? null : sentence`Oldest ${ago(waiting.oldestAt, now)}`;
@@ -214,7 +220,7 @@ function successOf(slots: readonly OverviewSlot[]): number[] {
   return shares.map((share) => share - worst);
 }
 
-function charts({ range, slots, latency }: Overview) {
+function charts({ range, slots, latency }: OverviewFigures) {
   const { name: rangeName, labelEveryMs, labelsTimes } = RANGES[range];
   const axis = { labelEveryMs, labelsTimes };
   const [completed, failed] = [number(total(slots, "completed")), number(total(slots, "failed"))];
@@ -275,7 +281,7 @@ function latencySlot({ at, p50Ms, p95Ms, attempts }: OverviewSlot): ChartSlot {
   return { at, values: [p95Ms, p50Ms], href: null, tip };
 }
 
-function slotTable({ range, slots }: Overview) {
+function slotTable({ range, slots }: OverviewFigures) {
   const busy = slots.filter(({ created, attempts }) => created + attempts > 0).toReversed();
   return (
     <Card id="slots" title="Outcomes and latency">
@@ -314,7 +320,7 @@ function listLink({ name, filters }: Listed, path: (filters: ListParameters) => 
   return filters === null ? name : <a href={path(filters)}>{name}</a>;
 }
 
-function hostShares(overview: Overview, viewer: Viewer) {
+function hostShares(overview: OverviewFigures, viewer: Viewer) {
   const { named, others } = overview.hosts;
   const rows = named.map((share) => {
     const host = listedHost(share.name, viewer);
@@ -344,7 +350,7 @@ function hostShares(overview: Overview, viewer: Viewer) {
   );
 }
 
-function agentShares(overview: Overview, keyNames: OverviewAnswer["keyNames"], viewer: Viewer) {
+function agentShares(overview: OverviewFigures, keyNames: OverviewAnswer["keyNames"], viewer: Viewer) {
   const { named, others } = overview.keys;
   const rows = named.map((share) => {
     const { name: id } = share;
@@ -381,7 +387,11 @@ function hostCell(host: Child, strip: Child) {
 const SHARE_HEADS = ["Created", "Success", "Failed", "Median", "p95"] as const;
 
 /** The cells below `SHARE_HEADS`. `filters` list the counted actions; null: no filter can. */
-function shareCells(overview: Overview, share: Omit<NamedFigures, "name">, filters: ListParameters | null): Child[] {
+function shareCells(
+  overview: OverviewFigures,
+  share: Omit<NamedFigures, "name">,
+  filters: ListParameters | null,
+): Child[] {
   const link = (count: number, more: ListParameters = {}) =>
     count === 0 ? "0" : listLink({ name: number(count), filters }, (own) => listOf(overview, { ...own, ...more }));
   return [
@@ -393,7 +403,7 @@ function shareCells(overview: Overview, share: Omit<NamedFigures, "name">, filte
 }
 
 /** The row of all hosts or agents that are not named; none if all are. */
-function otherCells(overview: Overview, others: Breakdown["others"], what: string): Child[][] {
+function otherCells(overview: OverviewFigures, others: Breakdown["others"], what: string): Child[][] {
   return others === null
     ? []
     : [[<span class="quiet">{`All other ${what}`}</span>, ...shareCells(overview, others, null)]];
@@ -407,7 +417,7 @@ const STRIP_WORDS = [
   ["none", "no calls in"],
 ] as const satisfies readonly (readonly [StripCell, string])[];
 
-function hostStrip({ hostHours }: Overview, host: string) {
+function hostStrip({ hostHours }: OverviewFigures, host: string) {
   const cells = (hostHours.get(host) ?? []).map(cellOf);
   if (cells.length === 0) return null;
   const counts = STRIP_WORDS.map(([look, words]) => ({ words, count: cells.filter((cell) => cell === look).length }));
@@ -423,7 +433,7 @@ function cellOf({ failed, failedAttempts, completed, attempts }: HostHour): Stri
   return completed + attempts > 0 ? "good" : "none";
 }
 
-function failingHosts(overview: Overview, viewer: Viewer, now: Date) {
+function failingHosts(overview: OverviewFigures, viewer: Viewer, now: Date) {
   return (
     <Card id="failing" title="Failing hosts">
       {overview.failing.length === 0 ? <p class="quiet">No failed actions.</p> : null}
@@ -471,7 +481,7 @@ function waitingAges({ isCut, overAnHour, overADay }: WaitingApprovals) {
   );
 }
 
-function approvals(overview: Overview, waiting: WaitingApprovals, user: PageUser) {
+function approvals(overview: OverviewFigures, waiting: WaitingApprovals, user: PageUser) {
   const { approved, rejected, p50Ms, p95Ms } = overview.decisions;
   // The audit log lists decisions, but only for owners.
   const decided = (kind: "approved" | "rejected", count: number) => {

@@ -306,14 +306,14 @@ function HiddenValues({ action, user }: { readonly action: MaskedAction; readonl
   );
 }
 
-interface DeciderProps {
+interface DecidedByProps {
   readonly policy: ActionPolicy;
   /** Null: whoever has the link of an approval. */
   readonly user: PageUser | null;
 }
 
 /** Names the rule or grant that decided, and why: “Payments above 1000”: A person checks them. Owners get a link to the rule. */
-export function Decider({ policy: { by, id, name, reason }, user }: DeciderProps) {
+export function DecidedBy({ policy: { by, id, name, reason }, user }: DecidedByProps) {
   const text = untrusted(name ?? "");
   const isLink = by === "rule" && id !== null && user !== null && mayDo(user.role, "manage");
   return (
@@ -339,7 +339,7 @@ export function HeldByRules(props: {
     ) : (
       <p>
         {others.length + 1 < props.of.length ? `${others.length + 1} held by the rule ` : "Held by the rule "}
-        <Decider policy={policy} user={props.user} />
+        <DecidedBy policy={policy} user={props.user} />
       </p>
     ),
   );

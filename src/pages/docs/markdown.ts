@@ -42,12 +42,15 @@ export async function renderGuide(
   }
   return {
     html: parts.join(""),
-    sections: sections.map(({ heading, written }): DocsSection => ({ ...heading, body: plainText(written.join(" ")) })),
+    sections: sections.map(({ heading, written }): DocsSection => ({
+      ...heading,
+      body: withoutMarkup(written.join(" ")),
+    })),
   };
 }
 
 /** Markdown without its marks and link targets. */
-export function plainText(markdown: string): string {
+export function withoutMarkup(markdown: string): string {
   return markdown
     .replaceAll(/\[([^[\]]*)\]\([^()\s]*\)/g, "$1")
     .replaceAll(/[`*]/g, "")
@@ -78,7 +81,7 @@ class GuideRenderer extends Renderer {
     const count = this.#ids.get(base) ?? 0;
     this.#ids.set(base, count + 1);
     const id = count === 0 ? base : `${base}-${count}`;
-    this.headings.push({ id, depth, text: plainText(written) });
+    this.headings.push({ id, depth, text: withoutMarkup(written) });
     const text = this.parser.parseInline(tokens);
     // The id has no character that would need escaping.
     const anchor = `<a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;

@@ -14,7 +14,7 @@ import {
 import { anchorOf, API_BEGINNING, ApiIndex, ApiObjects, OperationReference, operationTitle } from "./api-pages.tsx";
 import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
 import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
-import { type DocsHeading, type DocsSection, plainText, renderGuide } from "./markdown.ts";
+import { type DocsHeading, type DocsSection, withoutMarkup, renderGuide } from "./markdown.ts";
 import { createDocsSearch, type DocsEntry, type SearchDocs } from "./search.ts";
 
 /** A page of the documentation, as the navigation shows it. */
@@ -145,6 +145,6 @@ function apiEntry(entry: ApiEntry, { schemas }: ApiReference): DocsEntry {
     page: API.title,
     heading: linkOf(entry).title,
     summary,
-    text: plainText(`${method} ${path} ${[description, ...notes].join(" ")} ${fields.join(", ")}`),
+    text: withoutMarkup(`${method} ${path} ${[description, ...notes].join(" ")} ${fields.join(", ")}`),
   };
 }

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../../api/first-action.ts";
-import { FIRST_STEPS, type FirstSteps } from "../../accounts/first-steps.ts";
+import { FIRST_STEPS, type FirstStepProgress } from "../../accounts/first-steps.ts";
 import { authorize, mayDo } from "../../core/roles.ts";
 import { CodeBlock } from "../../ui/controls.tsx";
 import { Button, PostForm } from "../../ui/form.tsx";
@@ -21,7 +21,7 @@ const TEST_ACTION_PATH = `${GET_STARTED_PATH}/test`;
 
 interface FirstStepsProps {
   readonly user: PageUser;
-  readonly steps: FirstSteps;
+  readonly steps: FirstStepProgress;
   readonly baseUrl: string;
   /** Identifies the test action's form, so that a form sent twice sends one call; left out if the list only links to it. */
   readonly formId?: string | undefined;

@@ -6,8 +6,8 @@ import { isJsonObject } from "../../core/json.ts";
 import { CHANNEL_KINDS } from "../../core/channel.ts";
 import type { Form } from "../../http/form.ts";
 import {
-  Check,
-  Checks,
+  Checkbox,
+  Checkboxes,
   Choices,
   Field,
   type FieldProps,
@@ -226,11 +226,11 @@ function AnyField({ state, ...field }: ShownFieldProps) {
     if (boxes.length === 0 && problem === null) return null;
     const group = { name, isCode, problem, hint: hint ?? undefined };
     const named = boxes.map(([item, text]) => [boxName(name, item), text] as const);
-    return <Checks {...group} legend={label} boxes={named} values={state.values} />;
+    return <Checkboxes {...group} legend={label} boxes={named} values={state.values} />;
   }
   if (member.type === "boolean") {
     const box = { name, label, value: "yes", isChecked: value === "yes" };
-    return typeof hint === "string" ? <Option {...box} hint={hint} /> : <Check {...box} />;
+    return typeof hint === "string" ? <Option {...box} hint={hint} /> : <Checkbox {...box} />;
   }
   const described = rest.options === undefined ? member.description : undefined;
   return (

@@ -10,7 +10,7 @@ import type { Form } from "../../http/form.ts";
 import { MASK } from "../../receipts/mask-rules.ts";
 import type { MaskedAction } from "../../receipts/seen-action.ts";
 import { visibleText } from "../../receipts/visible-text.ts";
-import { Button, Check, Field, FieldGroup } from "../../ui/form.tsx";
+import { Button, Checkbox, Field, FieldGroup } from "../../ui/form.tsx";
 import { untrusted } from "../../ui/parts.tsx";
 import { filled, type FormState, problemBeside, problemOf, type RefusedForm } from "../frame/forms.ts";
 import { schemaForm } from "../frame/schema-form.tsx";
@@ -106,7 +106,7 @@ function VaryRow({ path, text, at, state }: JsonLeaf & { readonly at: number; re
   const shown = text.length > 60 ? `${text.slice(0, 60)}…` : text;
   return (
     <div class="grant-field" role="group" aria-label={visibleText(memberName(path))}>
-      <Check
+      <Checkbox
         name={`vary_${at}`}
         value={path}
         isChecked={state.values.get(`vary_${at}`) === path}

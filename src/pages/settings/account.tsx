@@ -11,7 +11,7 @@ import type { RequestContext } from "../../http/request.ts";
 import { HOME_PATH, type Person, sourceOf } from "../../http/session.ts";
 import type { Log } from "../../observability/log.ts";
 import { Copied } from "../../ui/controls.tsx";
-import { Button, Check, Field, PostForm, Submit } from "../../ui/form.tsx";
+import { Button, Checkbox, Field, PostForm, Submit } from "../../ui/form.tsx";
 import { FIRST_STEPS_PATH, LOG_IN_PATH, render, SETTINGS_LINK } from "../../ui/layout.tsx";
 import { ago, Card, Facts, Name, Problem, sentence, time, untrusted, Notice } from "../../ui/parts.tsx";
 import { browserName, duration, networkText, roleLabel } from "../../ui/text.ts";
@@ -169,7 +169,7 @@ async function accountPage(deps: PageDeps, user: Person, state: AccountState = {
       <Card id="leave" title="Leave this account">
         <p class="quiet">You can return only with another invitation. The last owner can’t leave.</p>
         <PostForm user={user} action={`${LOG_IN_PATH}/leave`}>
-          <Check name="sure" label="I want to leave this account" isRequired />
+          <Checkbox name="sure" label="I want to leave this account" isRequired />
           <Submit look="bad">Leave account</Submit>
         </PostForm>
       </Card>

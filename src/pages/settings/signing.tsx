@@ -1,8 +1,8 @@
 /** @jsxImportSource hono/jsx */
 import { SIGNING_OVERLAP_MS } from "../../core/limits.ts";
 import { SIGNING_USES, type SigningUse } from "../../core/account-store.ts";
-import { checkOrigin, type SigningSecret, SigningSecretParameters } from "../../accounts/signing-secrets.ts";
-import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureCheck } from "../../accounts/signature-check.ts";
+import { checkOrigin, type SigningSecrets, SigningSecretParameters } from "../../accounts/signing-secrets.ts";
+import { type ReceivedMessage, SIGNATURE_HEADERS, type SignatureFindings } from "../../accounts/signature-check.ts";
 import Type from "typebox";
 import { type Checked, compile } from "../../api/check.ts";
 import { isJsonObject, jsonIn } from "../../core/json.ts";
@@ -89,7 +89,7 @@ interface SigningState {
   readonly rotatedUntil?: Date;
   /** The form that checks a signature, with its result. */
   readonly checked?: FormState;
-  readonly found?: SignatureCheck;
+  readonly found?: SignatureFindings;
 }
 
 async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}): Promise<string> {
@@ -177,7 +177,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
   );
 }
 
-function secretPage(user: Person, { origin, secret, previous }: SigningSecret, use: SigningUse, isRotated: boolean) {
+function secretPage(user: Person, { origin, secret, previous }: SigningSecrets, use: SigningUse, isRotated: boolean) {
   return render(
     <SettingsPage
       user={user}
@@ -330,7 +330,7 @@ function placeIn(form: Form): Place {
   return { origin: checkOrigin(origin.replace(/\/$/, "")), use };
 }
 
-function Found({ found: { secret, problems, warnings } }: { readonly found: SignatureCheck }) {
+function Found({ found: { secret, problems, warnings } }: { readonly found: SignatureFindings }) {
   return (
     <>
       {secret === null ? null : (
