@@ -12,7 +12,10 @@ export function signUpPage(next: string | null, typed: FormState): string {
   return render(
     <Layout title="Sign up" width="narrow" beginsSession>
       <PageHead title="Sign up">
-        <p class="quiet">This creates your own account, with an owner key.</p>
+        <p class="quiet">
+          This creates your own account, with an owner key. Have you started this server? Then open the link that it
+          printed with its keys, which belong to another account (<code>outgate welcome-link</code> prints a new one).
+        </p>
       </PageHead>
       <EntryForm action="/auth/signup" next={next} state={typed} isNew button="Sign up" />
       <p class="quiet">
