@@ -187,7 +187,7 @@ export function createKnownRules(
   }
 
   async function judgeAtSend(action: Action, now: Date): Promise<Before | null> {
-    const isLate = !isWithin(SENT_AT_ONCE_MS, action, now);
+    const isLate = action.attempts > 1 || !isWithin(SENT_AT_ONCE_MS, action, now);
     if (isLate && cluster !== null) await reloadOf(action.accountId);
     // A hold that a grant lifted holds again once the grant was ended.
     const ungranted = isLate && (await isUngranted(action));

@@ -195,18 +195,22 @@ describe("what only the client of an agent has approved", () => {
   });
 });
 
-test("a rule that another node has just written holds a delayed call", async () => {
+test("a rule that another node has just written holds a delayed call, and a call whose first attempt was not sent", async () => {
   await using folder = await temporaryFolder();
   const shared = new SharedStore(folder.path);
-  const options = { env: NODES_ENV, clock: new FakeClock() };
-  const sender = answering(answered(200));
+  const options = { env: { ...NODES_ENV, RETRY_BASE_MS: "100" }, clock: new FakeClock() };
+  const sender = answering(NOT_SENT, answered(200));
   await using one = await openEngine({ ...options, folder: folder.path, wrapStore: shared.of(0), starts: false });
   const { id } = await delayed(one);
   await using other = await openEngine({ ...options, sender, wrapStore: shared.of(1) });
+  const tried = (await other.actionService.create(agentOf(other), requestFor({}))).action;
+  await other.saw(tried.id, { status: "pending", attempts: 1 });
   await rule(one);
+  options.clock.advance(200);
+  await other.saw(tried.id, { status: "awaiting_approval", attempts: 1 });
   options.clock.advance(MINUTE_MS);
   await other.saw(id, { status: "awaiting_approval", attempts: 0 });
-  expect(sender.sent).toEqual([]);
+  expect(sender.sent).toHaveLength(1);
 });
 
 test("what waited while the clock was set back meets the rules and the ends of grants that came since", async () => {
