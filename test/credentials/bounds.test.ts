@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { CredentialBounds } from "../../src/core/credential.ts";
 import { boundsFrom, describeBounds, outOfBounds, warningsOf } from "../../src/credentials/bounds.ts";
 import type { HttpMethod } from "../../src/core/target.ts";
+import { quickestMs } from "../support/core.ts";
 
 const STRIPE: CredentialBounds = {
   hosts: ["api.stripe.com", "*.pay.example.com", "127.0.0.1:8080"],
@@ -137,9 +138,10 @@ test("paths have 8,192 characters in all, however many they are", () => {
 test("many long paths are compared with endpoints only as far as those go", () => {
   // Without that, 200 credentials take 3 s.
   const paths = Array.from({ length: 50 }, (_, n) => `/${"a/".repeat(500)}${n}`);
-  const beganMs = performance.now();
-  for (let n = 0; n < 200; n += 1) warningsOf({ hosts: ["api.stripe.com", "api.github.com"], paths, methods: null });
-  expect(performance.now() - beganMs).toBeLessThan(600);
+  const warnOfAll = () => {
+    for (let n = 0; n < 200; n += 1) warningsOf({ hosts: ["api.stripe.com", "api.github.com"], paths, methods: null });
+  };
+  expect(quickestMs(600, warnOfAll)).toBeLessThan(600);
 });
 
 test("bounds are told in words", () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { RESPONSE_BODY_BYTES_MAX, CREDENTIALS_HIDDEN_PER_HOST_MAX } from "../../src/core/limits.ts";
 import { KEYS } from "../http/stub-server.ts";
 import type { Received } from "../support/target.ts";
-import { longestTurnMs } from "../support/core.ts";
+import { longestTurnMs, quickestOf } from "../support/core.ts";
 import { eventually } from "../support/eventually.ts";
 import { openRawTarget, says } from "../support/raw-target.ts";
 import { echoes, openCredentials, SECRET, type CredentialRig } from "./rig.ts";
@@ -85,13 +85,13 @@ describe("a target that sends back what it got shows nothing of the secret to th
     await using target = await openRawTarget(says(`HTTP/1.1 200 OK\r\n${head}Content-Length: 2\r\n\r\nok`));
     await using rig = await openCredentials();
     await rig.add({ hosts: [new URL(target.url("/")).host] });
-    const longestMs = await longestTurnMs(async () => {
+    const call = async () => {
       const { json } = await rig.ended(await rig.create({ url: target.url("/") }));
       expect(json).toMatchObject({ status: "completed", response_body: "ok" });
       expectNothing(await everything(rig, json.id));
-    });
+    };
     // In one piece it takes seconds.
-    expect(longestMs).toBeLessThan(500);
+    expect(await quickestOf(500, () => longestTurnMs(call))).toBeLessThan(500);
   });
 
   test("where it is compressed, which is withheld with its headers kept", async () => {

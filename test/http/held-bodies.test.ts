@@ -1,11 +1,10 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { quickestOf } from "../support/core.ts";
 import { ProbedService } from "../support/probed.ts";
 import { shared } from "../support/shared.ts";
-import { leastOf } from "./tries.ts";
 
 /** No page of a dozen held bodies may hold the event loop longer, on a core that does nothing else. */
 const GAP_MS_MAX = 30;
-const TRIES = 10;
 const HELD = 12;
 const PAGE_CHARS_MAX = 120_000;
 
@@ -52,8 +51,7 @@ async function read(path: string): Promise<string> {
   return response.text();
 }
 
-const leastGap = (readIt: () => Promise<unknown>) =>
-  leastOf({ max: GAP_MS_MAX, tries: TRIES }, () => service.gapOf(readIt));
+const leastGap = (readIt: () => Promise<unknown>) => quickestOf(GAP_MS_MAX, () => service.gapOf(readIt));
 
 const PAGES: Readonly<Record<string, (id: string) => string>> = {
   "the request": (id) => `/approvals/${id}`,

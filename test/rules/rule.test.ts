@@ -3,6 +3,7 @@ import { DomainError } from "../../src/core/domain-error.ts";
 import { ActionFacts, type CallFacts, factsOf, type RuledKey, type RuledRequest } from "../../src/rules/facts.ts";
 import { decideByWalks, type CompiledRule, ruleFrom, CompiledRules, storedRule } from "../../src/rules/rule.ts";
 import type { RuleDefinition } from "../../src/rules/schemas.ts";
+import { quickestMs } from "../support/core.ts";
 import { lastOf } from "../support/steps.ts";
 
 type Definition = Partial<RuleDefinition>;
@@ -293,11 +294,11 @@ test("500 rules together are bounded", () => {
   const when = "action.body.l.exists(x, x < 0) || action.body.l.exists(x, x < 0)";
   const body = `{"l":[${Array.from({ length: 1_000 }, (_, at) => at).join(",")}]}`;
   const rules = Array.from({ length: 500 }, (_, at) => rule({ when }, at));
-  const from = process.cpuUsage();
-  expect(decideByRules(rules, factsOf({ ...REQUEST, body }, KEY, new Date()))?.reason).toContain(
-    "It would take too long",
-  );
-  expect(process.cpuUsage(from).user).toBeLessThan(1_000_000);
+  const decideAll = () =>
+    expect(decideByRules(rules, factsOf({ ...REQUEST, body }, KEY, new Date()))?.reason).toContain(
+      "It would take too long",
+    );
+  expect(quickestMs(1_000, decideAll)).toBeLessThan(1_000);
   expect(decideByRules(rules, factsOf({ ...REQUEST, body: '{"l":[1]}' }, KEY, new Date()))).toBeNull();
 });
 
