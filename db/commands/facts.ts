@@ -13,6 +13,9 @@ export const RULES_VERSION = "rules";
 export const GRANTS_VERSION = "grants";
 export const CREDENTIALS_VERSION = "credentials";
 
+/** The position of the newest event that was deleted. A stream that went on from an earlier one would leave events out. */
+export const NEWEST_DELETED = "newest event deleted";
+
 /** The name of the same fact for the rules of one account. */
 export function rulesVersionOf(accountId: string): string {
   return `${RULES_VERSION} ${accountId}`;

@@ -7,6 +7,7 @@ import { all, bytesOf, bytesOfAction, get, hasValues, qb } from "../sql/read.ts"
 import { isWaitingToExpire } from "../tables.ts";
 import { keyWindowStart } from "./actions.ts";
 import { command, deleteSome, type Tx } from "./command.ts";
+import { FACT, NEWEST_DELETED, setFact } from "./facts.ts";
 import {
   actionKeys,
   actionMetadata,
@@ -54,12 +55,28 @@ async function newestPosition(tx: Tx): Promise<number> {
   return (await get(tx, qb.select({ seq: max(timeline.seq).as("seq") }).from(timeline)))?.seq ?? 0;
 }
 
+/** Notes the newest of these events, which are to be deleted. */
+async function noteDeleted(tx: Tx, condition: SQL): Promise<void> {
+  const deleted = await get(
+    tx,
+    qb
+      .select({ seq: max(timeline.seq).as("seq") })
+      .from(timeline)
+      .where(condition),
+  );
+  const [before] = await tx.lists.find(FACT, [{ name: NEWEST_DELETED }]);
+  const seq = Math.max(deleted?.seq ?? 0, Number(before?.[0]?.value ?? 0));
+  await setFact(tx, NEWEST_DELETED, String(seq));
+}
+
 /** Deletes the oldest rows of a timeline that is too long for one commit, if its action may be deleted. */
 export const shorten = command(async (tx, { id, revision, ...until }: Pick<Scanned, "id" | "revision"> & Until) => {
   const isExpected = and(hasValues(actions, { id, revision }), isDeletable(until));
   const events = qb.select({ seq: timeline.seq }).from(timeline).innerJoin(actions, eq(actions.id, timeline.actionId));
   const older = events.where(and(isExpected, lt(timeline.seq, await newestPosition(tx)))).orderBy(timeline.revision);
-  await tx.db.delete(timeline).where(inArray(timeline.seq, older.limit(PRUNE_ROWS_MAX)));
+  const isOlder = inArray(timeline.seq, older.limit(PRUNE_ROWS_MAX));
+  await noteDeleted(tx, isOlder);
+  await tx.db.delete(timeline).where(isOlder);
 });
 
 /** Deletes actions with all their rows, if they may still be deleted and have the same revision. Returns how many. */
@@ -82,6 +99,7 @@ export const deleteActions = command(async (tx, found: readonly Scanned[], until
     .returning({ id: actions.id });
   if (deleted.length === 0) return 0;
   const ids = deleted.map(({ id }) => id);
+  await noteDeleted(tx, inArray(timeline.actionId, ids));
   await db.delete(timeline).where(and(inArray(timeline.actionId, ids), lt(timeline.seq, newest)));
   const emptied = { actionId: "", accountId: "", detail: "{}" };
   await db

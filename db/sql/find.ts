@@ -19,6 +19,7 @@ import type { Reader, Row } from "./sql.ts";
 import { ACTION_COLUMNS, isJson, readable, shownActionOf, timelineEntryOf, type StoreContext } from "./rows.ts";
 import { actionAsOf, type TimelineEntry } from "../../src/core/timeline.ts";
 import { findStretchEnd, readPosition } from "../commands/activity.ts";
+import { NEWEST_DELETED, readFact } from "../commands/facts.ts";
 import { actions, attempts, timeline } from "../libsql/schema.ts";
 
 const FIND_BY_ID = prepare({ id: "text" }, (arg) =>
@@ -254,6 +255,9 @@ export function createFinds(reads: ActionReads) {
     },
     position: () => readPosition(reader),
     // Position 0 always exists; any other exists as long as its row.
-    knowsPosition: async (position) => position === 0 || (await POSITION.get(reader, { position })) !== null,
+    async knowsPosition(position) {
+      if (position < Number((await readFact(reader, NEWEST_DELETED)) ?? 0)) return false;
+      return position === 0 || (await POSITION.get(reader, { position })) !== null;
+    },
   } satisfies Partial<ActionStore>;
 }

@@ -419,7 +419,7 @@ export interface ActionStore extends Queue<Action> {
   changes(accountId: string, after: number): Promise<ChangePage>;
   /** The newest position; 0 while there is none. */
   position(): Promise<number>;
-  /** Whether the position exists and was not pruned. */
+  /** Whether the position exists, and neither it nor a later one was pruned. */
   knowsPosition(position: number): Promise<boolean>;
   /** The actions of an account that await approval, counted up to `COUNTED_MAX`. */
   waitingApprovals(accountId: string, now: Date): Promise<WaitingApprovals>;
