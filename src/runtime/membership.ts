@@ -28,8 +28,8 @@ export class NodeMembership {
   /** The database's time when this node joined. */
   #cameAtMs = Number.POSITIVE_INFINITY;
   #isJoined = false;
-  /** The database's time by which all others counted this node. Null: not yet. */
-  #joinedAtMs: number | null = null;
+  /** The database's time by which all others counted this node; Infinity: not yet. */
+  #joinedAtMs = Number.POSITIVE_INFINITY;
   /** The hosts, as hashes, that are left to the others. Null: all, since not all others have reported which are. */
   #left: ReadonlySet<string> | null = null;
   #isStopped = false;
@@ -128,29 +128,26 @@ export class NodeMembership {
     this.#update(live, isBack);
   }
 
+  /** This node has joined once all others have reported since it came, and its hosts are settled once all have since it joined. */
   #update(live: readonly LiveNode[], isBack: boolean): void {
     const { self, log } = this.#deps;
+    const [wasJoined, nodesBefore] = [this.#isJoined, this.#nodes];
+    if (isBack) [this.#isJoined, this.#joinedAtMs, this.#left] = [false, Number.POSITIVE_INFINITY, null];
     const others = live.filter(({ id }) => id !== self.id);
-    const nodes = [self.id, ...others.map(({ id }) => id)].toSorted();
-    const [wasJoined, leftBefore, before] = [this.#isJoined, isBack ? null : this.#left, this.#nodes];
-    this.#isJoined = (wasJoined && !isBack) || others.every(({ beatAt }) => beatAt.getTime() > this.#cameAtMs);
-    const reportsMs = live.map(({ beatAt }) => beatAt.getTime());
-    const joinedAtMs = this.#isJoined && !isBack ? this.#joinedAtMs : null;
+    const haveReportedSince = (atMs: number) => others.every(({ beatAt }) => beatAt.getTime() > atMs);
+    this.#isJoined ||= haveReportedSince(this.#cameAtMs);
+    const leftBefore = this.#left;
     const over = new Set(others.flatMap(({ overHosts }) => overHosts));
-    // The report by which the others showed that they count this node was written before they did.
-    const haveReported =
-      (this.#isJoined && others.length === 0) ||
-      (joinedAtMs !== null && others.every(({ beatAt }) => beatAt.getTime() > joinedAtMs));
     if (leftBefore !== null) this.#left = leftBefore.intersection(over);
-    else this.#left = haveReported ? over : null;
-    // All reports are earlier only once the database's clock was set back.
-    const wasSetBack = joinedAtMs !== null && reportsMs.every((atMs) => atMs < joinedAtMs);
-    if (joinedAtMs === null || wasSetBack) this.#joinedAtMs = this.#isJoined ? Math.max(...reportsMs) : null;
-    this.#nodes = nodes;
-    const isSame = before.length === nodes.length && before.every((id, n) => id === nodes[n]);
-    const isAsBefore = isSame && this.#isJoined === wasJoined && !isBack;
+    else if (this.#isJoined && haveReportedSince(this.#joinedAtMs)) this.#left = over;
+    // Set after it was compared: a report by which a node showed that it counts this one was written before it did. All reports are
+    // earlier only once the database's clock was set back.
+    const newestMs = Math.max(...live.map(({ beatAt }) => beatAt.getTime()));
+    if (this.#isJoined) this.#joinedAtMs = Math.min(this.#joinedAtMs, newestMs);
+    this.#nodes = [self.id, ...others.map(({ id }) => id)].toSorted();
+    const isAsBefore = !isBack && this.#isJoined === wasJoined && Bun.deepEquals(this.#nodes, nodesBefore);
     if (isAsBefore && this.#left?.size === leftBefore?.size) return;
-    if (!isAsBefore) log.info("nodes.changed", { node: self.id, count: nodes.length, claims: this.#isJoined });
+    if (!isAsBefore) log.info("nodes.changed", { node: self.id, count: this.#nodes.length, claims: this.#isJoined });
     this.#onChange();
   }
 }
