@@ -29,7 +29,7 @@ export async function setFact({ db }: Tx, name: string, value: string): Promise<
   await db.insert(facts).values({ name, value }).onConflictDoUpdate({ target: facts.name, set: { value } });
 }
 
-export const writeAll = command<FactStore["writeAll"]>(async (tx, values) => {
+export const writeFacts = command<FactStore["write"]>(async (tx, values) => {
   for (const [name, value] of Object.entries(values)) {
     if (value === null) await tx.db.delete(facts).where(eq(facts.name, name));
     else await setFact(tx, name, value);
@@ -50,7 +50,6 @@ export async function readVersion(reader: Reader, name: string): Promise<string>
 export function createFactStore({ reader, writer }: StoreAccess): FactStore {
   return {
     read: (name) => readFact(reader, name),
-    write: (name, value) => writer.run(writeAll, { [name]: value }),
-    ...writer.methods({ writeAll }),
+    ...writer.methods({ write: writeFacts }),
   };
 }

@@ -1,7 +1,7 @@
 import { hostSettingsText, parseHostSettings } from "../../src/api/host-settings.ts";
 import { parseActionPolicy } from "../../src/core/action-policy.ts";
 import type { Clock } from "../../src/core/clock.ts";
-import { type ClusterStore, dayOf, type Store } from "../../src/core/store.ts";
+import type { ClusterStore, Store } from "../../src/core/store.ts";
 import { createActivityStore, createFirstStepStore } from "../commands/activity.ts";
 import type { OnAway } from "./errors.ts";
 import { createCallbackHostStore, createHostSettingsStore } from "../commands/account-settings.ts";
@@ -23,14 +23,14 @@ import { createPeopleStore, createTeamStore } from "../commands/people.ts";
 import { type HeaderSeal, type OnUnreadable, type StoreContext, WrittenActions } from "./rows.ts";
 import { createRuleStore } from "../commands/rules.ts";
 import { beyondCounts } from "../commands/rule-counts.ts";
-import { createUpkeepStore, pruneKeys } from "../commands/upkeep.ts";
+import { createUpkeepStore } from "../commands/upkeep.ts";
 import { createFileStore } from "../libsql/size.ts";
 import { createCredentialRequestStore, createCredentialStore } from "../commands/credentials.ts";
 import { createGrantStore } from "../commands/grants.ts";
 import { createOAuthStore } from "../commands/oauth.ts";
 import { createSealedStore } from "../commands/secrets.ts";
 import { createSigningStore } from "../commands/signing.ts";
-import { createFactStore, writeAll } from "../commands/facts.ts";
+import { createFactStore, writeFacts } from "../commands/facts.ts";
 import { Writer } from "./writer.ts";
 import type { DbConnection } from "../commands/command.ts";
 import type { LockTimes } from "../libsql/service-lock.ts";
@@ -68,7 +68,6 @@ export function createStore(parts: StoreParts): Store {
       extendLease: ({ id, revision }, leaseUntil) =>
         writer.run(extendLease, { id, revision, leaseUntil: leaseUntil.getTime() }),
       hasBudgetLeft: (budget) => hasBudgetLeft(connection, budget),
-      pruneKeys: (now) => writer.run(pruneKeys, now, dayOf(now)),
       beyondCounts: (counts) => beyondCounts(connection, counts),
     },
     outbox: createOutboxStore(db),
@@ -102,7 +101,7 @@ export function createStore(parts: StoreParts): Store {
     },
     async probe() {
       // It must be a write, since a full disk can still be read.
-      await writer.run(writeAll, { probe: crypto.randomUUID() });
+      await writer.run(writeFacts, { probe: crypto.randomUUID() });
     },
     // Closes once, however often it is called.
     close: () => (closing ??= close()),

@@ -65,8 +65,8 @@ export async function bootstrap(deps: BootstrapDeps): Promise<FirstKeys | null> 
 }
 
 /** Deletes the first keys. Call it once they were shown. */
-export async function forgetFirstKeys(facts: Pick<FactStore, "writeAll">): Promise<void> {
-  await facts.writeAll({ [FIRST_KEYS_FACT]: null });
+export async function forgetFirstKeys(facts: Pick<FactStore, "write">): Promise<void> {
+  await facts.write({ [FIRST_KEYS_FACT]: null });
 }
 
 /** The first keys that no start has shown yet; null: shown, or one of them was revoked. */

@@ -143,10 +143,10 @@ export async function changeKey(
 ): Promise<Resealed> {
   const [from, to] = [createSecrets(present, random), createSecrets(next, random)];
   await checkOpens(store, from, to);
-  await store.facts.write(KEY_FACTS.next, fingerprint(next));
+  await store.facts.write({ [KEY_FACTS.next]: fingerprint(next) });
   // A node that joins finds the mark, and one that has joined before is found here.
   await requireAlone().catch(async (error: unknown) => {
-    if (!isBegun) await store.facts.writeAll({ [KEY_FACTS.next]: null });
+    if (!isBegun) await store.facts.write({ [KEY_FACTS.next]: null });
     throw error;
   });
   const result = await resealAll(store.sealed, { from, to }, keyIdOf(next));
@@ -154,7 +154,7 @@ export async function changeKey(
   if (newLinks) await store.links.forgetAll();
   const linkKey = newLinks ? null : ((await keptLinkKey(store, from)) ?? linkKeyOf(present));
   const firstKeys = await store.facts.read(FIRST_KEYS_FACT);
-  await store.facts.writeAll({
+  await store.facts.write({
     [KEY_FACTS.links]: linkKey === null ? null : to.seal(linkKey, LINK_KEY_PLACE),
     // Present if no start has shown the first keys yet. If their row was altered, `outgate new-owner-key` creates a key.
     [FIRST_KEYS_FACT]:

@@ -13,22 +13,9 @@ export function housekeeping(app: AppContext, services: Services): readonly Job[
   const { enqueue, pauseService, bulkRunner, credentialAlerts, countActivity } = services;
   const { config, store, clock, log } = app;
   const { approvalTtlHours, retentionDays } = config;
-  const {
-    actions,
-    people,
-    team,
-    oauth,
-    upkeep,
-    audit,
-    pauses,
-    rejections,
-    bulk,
-    activity,
-    credentialRequests,
-    grants,
-  } = store;
+  const { people, team, oauth, upkeep, audit, pauses, rejections, bulk, activity, credentialRequests, grants } = store;
   const jobs = [
-    inSteps("keys whose 24 h are over", "17 * * * *", (now) => actions.pruneKeys(now)),
+    inSteps("keys whose 24 h are over", "17 * * * *", (now) => upkeep.pruneKeys(now)),
     { name: "actions that have expired", pattern: "*/10 * * * * *", run: createExpireUnsent(app, enqueue) },
     { name: "pauses", pattern: "* * * * *", run: () => pauseService.reconcile() },
     // The runner takes a lease besides that of this job: a new bulk job starts it too, and JOB_REST_MS doesn't hold it back.

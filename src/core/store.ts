@@ -352,11 +352,47 @@ export interface ScheduledRetries {
   readonly hosts: readonly { readonly host: string; readonly count: number; readonly nextAt: Date }[];
 }
 
+/** Which held actions to find. Null: any. */
+export interface HeldFilter {
+  /** Empty: actions of no key. */
+  readonly keyId: string | null;
+  /** With the port, unless it is the scheme's default. */
+  readonly host: string | null;
+  /** Created before this time. */
+  readonly before: Date | null;
+}
+
+export const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
+
+/** A host with actions that await approval. */
+export interface WaitingHost {
+  readonly host: string;
+  /** Up to `COUNTED_MAX`. */
+  readonly count: number;
+}
+
+/** A key with actions that await approval. */
+interface HeldRequester {
+  /** Empty: a person, or no key was stored. */
+  readonly keyId: string;
+  /** As its oldest held action names it. */
+  readonly createdBy: Actor;
+  /** Up to `COUNTED_MAX`. */
+  readonly count: number;
+}
+
 export interface HeldPage {
   /** Oldest first. */
   readonly actions: readonly Action[];
   /** `after` of the next page; null when there is none. */
   readonly after: string | null;
+}
+
+type HostOfKey = Pick<Action, "keyId" | "hostname">;
+
+/** A map key for a key id and a host name. */
+export function hostOfKey({ keyId, hostname }: HostOfKey): string {
+  return JSON.stringify([keyId, hostname]);
 }
 
 export interface ActionStore extends Queue<Action> {
@@ -424,8 +460,6 @@ export interface ActionStore extends Queue<Action> {
   /** The actions of an account that await approval, counted up to `COUNTED_MAX`. */
   waitingApprovals(accountId: string, now: Date): Promise<WaitingApprovals>;
   scheduledRetries(accountId: string, now: Date): Promise<ScheduledRetries>;
-  /** Deletes keys whose window is over; true when there are more. */
-  pruneKeys(now: Date): Promise<boolean>;
   /**
    * Due time of the earliest pending action; null: none is pending, except paused ones. It looks at a bounded number of
    * lanes.
@@ -472,15 +506,29 @@ export interface OutboxStore {
   waiting(): Promise<Readonly<Record<NotificationKind, number>>>;
 }
 
+/** An approval link as stored, without the link itself. */
+export interface StoredLink extends ApprovalLink {
+  /** SHA-256 of its token, hex. */
+  readonly hash: string;
+}
+
+/** Links of approval mails. They are kept as long as their action, since old ones lead to its receipt. */
+export interface LinkStore {
+  /** Stores the links of one run and returns their expiry: that of the first time they were stored. */
+  keep(links: readonly StoredLink[], expiresAt: Date): Promise<Date>;
+  find(link: ApprovalLink): Promise<(StoredLink & { readonly expiresAt: Date }) | null>;
+  /** Invalidates all links, and deletes invitations with theirs. */
+  forgetAll(): Promise<void>;
+}
+
 /** The fact that says that a copy into this database (`outgate migrate`) is incomplete, so that no service may open it. */
 export const TRANSFER_FACT = "transfer";
 
 /** Facts about the store, such as the check value of the master key. */
 export interface FactStore {
   read(name: string): Promise<string | null>;
-  write(name: string, value: string): Promise<void>;
-  /** Writes several in one commit; null deletes one. */
-  writeAll(values: Readonly<Record<string, string | null>>): Promise<void>;
+  /** Writes facts in one commit; null deletes one. */
+  write(values: Readonly<Record<string, string | null>>): Promise<void>;
 }
 
 /** A process that serves from the same database as others. */
@@ -539,75 +587,6 @@ export interface ClusterStore {
   listen(onHint: () => void, onGap: () => void): Promise<(() => Promise<void>) | null>;
 }
 
-/** The database. `test/db/conformance` tests every implementation. */
-export interface Store {
-  readonly actions: ActionStore;
-  readonly outbox: OutboxStore;
-  readonly accounts: AccountStore;
-  readonly callbackHosts: CallbackHostStore;
-  readonly hostSettings: HostSettingsStore;
-  readonly rules: RuleStore;
-  readonly grants: GrantStore;
-  readonly credentials: CredentialStore;
-  readonly credentialRequests: CredentialRequestStore;
-  readonly oauth: OAuthStore;
-  readonly channels: ChannelStore;
-  readonly links: LinkStore;
-  readonly people: PeopleStore;
-  readonly team: TeamStore;
-  readonly signing: SigningStore;
-  readonly pauses: PauseStore;
-  readonly rejections: RejectionStore;
-  readonly audit: AuditStore;
-  readonly bulk: BulkStore;
-  readonly activity: ActivityStore;
-  readonly firstSteps: FirstStepStore;
-  readonly sealed: SealedStore;
-  readonly upkeep: UpkeepStore;
-  /** Null: the database is not a file opened by this process. */
-  readonly file: FileStore | null;
-  readonly facts: FactStore;
-  /** Null: no other process may use the database at the same time. */
-  readonly cluster: ClusterStore | null;
-  /** Whether no other process can hold a lease: everything active at the start is an orphan. */
-  readonly isOnlyProcess: boolean;
-  /** Whether the last write found the store unavailable. */
-  readonly isUnavailable: boolean;
-  /** Resolves when the store can be written; rejects with `StoreUnavailable` when not. */
-  probe(): Promise<void>;
-  /** Finishes waiting writes and closes the database. */
-  close(): Promise<void>;
-}
-
-/** Which held actions to find. Null: any. */
-export interface HeldFilter {
-  /** Empty: actions of no key. */
-  readonly keyId: string | null;
-  /** With the port, unless it is the scheme's default. */
-  readonly host: string | null;
-  /** Created before this time. */
-  readonly before: Date | null;
-}
-
-export const NO_FILTER: HeldFilter = { keyId: null, host: null, before: null };
-
-/** A host with actions that await approval. */
-export interface WaitingHost {
-  readonly host: string;
-  /** Up to `COUNTED_MAX`. */
-  readonly count: number;
-}
-
-/** A key with actions that await approval. */
-interface HeldRequester {
-  /** Empty: a person, or no key was stored. */
-  readonly keyId: string;
-  /** As its oldest held action names it. */
-  readonly createdBy: Actor;
-  /** Up to `COUNTED_MAX`. */
-  readonly count: number;
-}
-
 /** An action that awaits approval. */
 export interface HeldAction {
   readonly id: string;
@@ -652,6 +631,8 @@ export interface UpkeepStore {
    * key; nor the newest position of the event stream, which would be given out again.
    */
   prune(times: PruneTimes, after: string): Promise<PruneStep>;
+  /** Deletes keys whose window is over, and old counts of keys and rules; true when there are more. */
+  pruneKeys(now: Date): Promise<boolean>;
 }
 
 /** The size of a database file. */
@@ -673,24 +654,42 @@ export interface FileStore {
   shrink(): Promise<number>;
 }
 
-/** An approval link as stored, without the link itself. */
-export interface StoredLink extends ApprovalLink {
-  /** SHA-256 of its token, hex. */
-  readonly hash: string;
-}
-
-/** Links of approval mails. They are kept as long as their action, since old ones lead to its receipt. */
-export interface LinkStore {
-  /** Stores the links of one run and returns their expiry: that of the first time they were stored. */
-  keep(links: readonly StoredLink[], expiresAt: Date): Promise<Date>;
-  find(link: ApprovalLink): Promise<(StoredLink & { readonly expiresAt: Date }) | null>;
-  /** Invalidates all links, and deletes invitations with theirs. */
-  forgetAll(): Promise<void>;
-}
-
-type HostOfKey = Pick<Action, "keyId" | "hostname">;
-
-/** A map key for a key id and a host name. */
-export function hostOfKey({ keyId, hostname }: HostOfKey): string {
-  return JSON.stringify([keyId, hostname]);
+/** The database. `test/db/conformance` tests every implementation. */
+export interface Store {
+  readonly actions: ActionStore;
+  readonly outbox: OutboxStore;
+  readonly accounts: AccountStore;
+  readonly callbackHosts: CallbackHostStore;
+  readonly hostSettings: HostSettingsStore;
+  readonly rules: RuleStore;
+  readonly grants: GrantStore;
+  readonly credentials: CredentialStore;
+  readonly credentialRequests: CredentialRequestStore;
+  readonly oauth: OAuthStore;
+  readonly channels: ChannelStore;
+  readonly links: LinkStore;
+  readonly people: PeopleStore;
+  readonly team: TeamStore;
+  readonly signing: SigningStore;
+  readonly pauses: PauseStore;
+  readonly rejections: RejectionStore;
+  readonly audit: AuditStore;
+  readonly bulk: BulkStore;
+  readonly activity: ActivityStore;
+  readonly firstSteps: FirstStepStore;
+  readonly sealed: SealedStore;
+  readonly upkeep: UpkeepStore;
+  /** Null: the database is not a file opened by this process. */
+  readonly file: FileStore | null;
+  readonly facts: FactStore;
+  /** Null: no other process may use the database at the same time. */
+  readonly cluster: ClusterStore | null;
+  /** Whether no other process can hold a lease: everything active at the start is an orphan. */
+  readonly isOnlyProcess: boolean;
+  /** Whether the last write found the store unavailable. */
+  readonly isUnavailable: boolean;
+  /** Resolves when the store can be written; rejects with `StoreUnavailable` when not. */
+  probe(): Promise<void>;
+  /** Finishes waiting writes and closes the database. */
+  close(): Promise<void>;
 }

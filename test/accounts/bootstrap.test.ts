@@ -237,8 +237,7 @@ function dieAfter(store: Store, steps: number): Store {
     people: { ...people, offer: (link) => dying(() => people.offer(link)) },
     facts: {
       ...facts,
-      write: (name, value) => dying(() => facts.write(name, value)),
-      writeAll: (values) => dying(() => facts.writeAll(values)),
+      write: (values) => dying(() => facts.write(values)),
     },
   };
 }

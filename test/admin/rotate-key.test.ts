@@ -204,8 +204,7 @@ function stoppedAfter(store: Store, writes: number): Store {
     sealed: { ...sealed, replace: (texts) => counted(() => sealed.replace(texts)) },
     facts: {
       ...facts,
-      write: (name, value) => counted(() => facts.write(name, value)),
-      writeAll: (values) => counted(() => facts.writeAll(values)),
+      write: (values) => counted(() => facts.write(values)),
     },
   };
 }

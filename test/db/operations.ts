@@ -125,7 +125,7 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
   ["what became of a claim", on((actions) => actions.claimed([ACCOUNT], LEASE)), "actions_active"],
   [
     "prune",
-    on(pruneKey),
+    pruneKey,
     "action_keys action_keys_by_age actions actions_held_by_key key_days key_days_by_age rule_counts rule_counts_by_end",
   ],
   ["create with a daily limit", limitedOne, "key_days"],
@@ -368,9 +368,9 @@ async function reschedule({ actions, outbox }: Store): Promise<void> {
   expect(await outbox.callbacks.reschedule({ now: NOON, byMs: 5 }, 9)).toBe(1);
 }
 
-async function pruneKey(actions: ActionStore): Promise<void> {
+async function pruneKey({ actions, upkeep }: Store): Promise<void> {
   await actions.create(aCreation(KEYS));
-  expect(await actions.pruneKeys(later(2 * DEDUPE_WINDOW_MS))).toBe(false);
+  expect(await upkeep.pruneKeys(later(2 * DEDUPE_WINDOW_MS))).toBe(false);
 }
 
 async function pruneActivity(store: Store): Promise<void> {

@@ -106,7 +106,7 @@ const EXPLAINED: readonly (readonly [name: string, run: Operation])[] = [
   ["changes, as they came", async ({ actions }) => actions.changes(ACCOUNT, (await actions.position()) - 4096 * 10)],
   ["extend a lease", async ({ actions }) => actions.extendLease(await activeAction(actions), NOON)],
   ["prune bulk jobs", ({ bulk }) => bulk.prune(new Date(7))],
-  ["prune keys", ({ actions }) => actions.pruneKeys(NOON)],
+  ["prune keys", ({ upkeep }) => upkeep.pruneKeys(NOON)],
   ["list by unknown outcome", searchUnknown],
   ["claim of many lanes", ({ actions }) => actions.claimDue({ ...claimOf(LANE), lanes: manyLanes() })],
   ["approve", approveOne],

@@ -199,15 +199,15 @@ export function testAccounts(test: StoreTest): void {
 
   test("facts are kept by name, the newest value of each", async ({ store: { facts } }) => {
     expect(await facts.read("master_key")).toBeNull();
-    await facts.write("master_key", "one");
-    await facts.write("master_key", "two");
-    await facts.write("other", "x");
+    await facts.write({ master_key: "one" });
+    await facts.write({ master_key: "two" });
+    await facts.write({ other: "x" });
     expect(await facts.read("master_key")).toBe("two");
   });
 
   test("facts are written and forgotten together", async ({ store: { facts } }) => {
-    await facts.write("next", "two");
-    await facts.writeAll({ now: "two", next: null, nothing: null });
+    await facts.write({ next: "two" });
+    await facts.write({ now: "two", next: null, nothing: null });
     expect(await Promise.all(["now", "next", "nothing"].map((name) => facts.read(name)))).toEqual(["two", null, null]);
   });
 

@@ -206,9 +206,9 @@ export function testKeys(test: StoreTest): void {
       const [made, spent] = ["created", "budget_spent"] as const;
       expect(kinds).toEqual([made, spent, made, spent, spent, made]);
       // Only days that are long over are forgotten.
-      await db.actions.pruneKeys(later(2 * DAY_MS));
+      await db.store.upkeep.pruneKeys(later(2 * DAY_MS));
       expect((await db.actions.create(on(1))).kind).toBe(spent);
-      await db.actions.pruneKeys(later(3 * DAY_MS));
+      await db.store.upkeep.pruneKeys(later(3 * DAY_MS));
       expect((await db.actions.create(on(1))).kind).toBe(made);
     });
   });

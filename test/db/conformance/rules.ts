@@ -265,9 +265,9 @@ export function testRules(test: StoreTest): void {
     test("are forgotten some time after their window", async (db) => {
       const count = aRuleCount({ limit: "100", until: later(60_000).getTime() });
       await db.actions.create(counting([count]));
-      await db.actions.pruneKeys(later(59_000));
+      await db.store.upkeep.pruneKeys(later(59_000));
       expect(await spent(db, count)).toBe(1);
-      await db.actions.pruneKeys(later(61_000));
+      await db.store.upkeep.pruneKeys(later(61_000));
       expect(await spent(db, count)).toBe(0);
     });
   });

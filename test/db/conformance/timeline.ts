@@ -121,10 +121,10 @@ export function testTimeline(test: StoreTest): void {
     const created = ages.map((age, at) => db.actions.create(aCreation({ dedupe: `k${at}`, createdAt: later(age) })));
     await Promise.all(created);
     const now = later(DEDUPE_WINDOW_MS);
-    expect(await db.actions.pruneKeys(later(DEDUPE_WINDOW_MS - 1))).toBe(false);
+    expect(await db.store.upkeep.pruneKeys(later(DEDUPE_WINDOW_MS - 1))).toBe(false);
     expect(await db.keyCount()).toBe(1_202);
     let passes = 1;
-    while (await db.actions.pruneKeys(now)) passes += 1;
+    while (await db.store.upkeep.pruneKeys(now)) passes += 1;
     expect(passes).toBeGreaterThan(1);
     expect(await db.keyCount()).toBe(2);
     expect(await db.actions.holderOf(ACCOUNT, "dedupe", "k1200", now)).not.toBeNull();
