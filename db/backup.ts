@@ -29,11 +29,13 @@ export function copyDatabase(path: string, to: string): void {
   } finally {
     source.close();
   }
-  const file = openSync(to, "r");
-  fsyncSync(file);
-  closeSync(file);
-  const copy = new Database(to, { readonly: true });
+  const copy = new Database(to, { readwrite: true, create: false });
   try {
+    // The file may have been about to say that it needs its log.
+    copy.run("PRAGMA user_version = 0");
+    const file = openSync(to, "r");
+    fsyncSync(file);
+    closeSync(file);
     if (JSON.stringify(copy.query("PRAGMA quick_check(1)").values()) === '[["ok"]]') return;
     throw new Error(`The copy ${to} of the database is not sound: the database may be damaged. Look at it first.`);
   } finally {
