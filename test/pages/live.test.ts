@@ -59,8 +59,8 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await page.evaluate("window.mark = 1");
     // As in another tab.
     await cat.enter(page.context());
-    await page.locator(`#${await desk.created({ approve: true })}`).waitFor();
-    expect(await page.locator(".person-menu summary").innerText()).toBe("cat@example.com");
+    await bob.send("/auth/logout", await bob.hiddenOf("/approvals"));
+    await page.locator(".person-menu summary").getByText("cat@example.com").waitFor();
     expect(await desk.isSamePage(page)).toBe(true);
   });
 
@@ -210,6 +210,20 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     await page.goto(`${desk.app.url}/approvals/${first}`);
     await desk.updated(page);
     expect(await note.inputValue()).toBe("");
+  });
+
+  test("leaves a request that the account of by now does not have, unless something is typed", async () => {
+    for (const typed of ["", "Not yet."]) {
+      const id = await desk.created({ approve: true });
+      const page = await desk.open(`/approvals/${id}`);
+      await page.evaluate(`document.querySelector("#request textarea").value = ${JSON.stringify(typed)}`);
+      const body = await (await page.context().request.get(`${desk.app.url}/approvals/nobody`)).text();
+      await page.route(`**/approvals/${id}`, (route) => route.fulfill({ status: 404, contentType: "text/html", body }));
+      await desk.created();
+      if (typed === "") await page.locator(".problem-page").waitFor();
+      else await page.getByRole("status").getByText("belongs to another account").waitFor();
+      await page.unrouteAll();
+    }
   });
 
   test("gets requests for credentials as they come and as they are answered", async () => {

@@ -68,10 +68,12 @@ export function checkAnswers(): void {
       return;
     }
     const answered = new URL(xhr.responseURL || asked, location.href);
-    if (asked.pathname === answered.pathname) return;
-    // The session has ended, or the action is decided.
+    const isGone = id === "main" && xhr.status === 404;
+    if (asked.pathname === answered.pathname && !isGone) return;
+    // The session has ended, the action is decided, or it belongs to another account than that of by now.
     event.preventDefault();
     if (!isTouched(document.body)) location.assign(answered);
+    else if (isGone) markGone(document.body, "This was deleted, or belongs to another account. Load this page again.");
     else if (answered.pathname !== "/login") markGone(document.body);
     else markGone(document.body, "Your session has ended. Load this page again to log in. Your note is kept.");
   });
@@ -94,13 +96,11 @@ const follows = mainPart()?.dataset["follows"];
 
 function listen(): void {
   if (follows === undefined || source !== null || document.hidden) return;
-  let isNew = true;
   source = new EventSource("/events");
   source.addEventListener("open", () => {
     stopPolling();
-    // Catches events between loading the page and opening the stream. A reconnected stream has no gap.
-    if (isNew) refresh().catch(() => {});
-    isNew = false;
+    // Catches events between loading the page and opening the stream. A reconnected one may be another person's or account's.
+    refresh().catch(() => {});
   });
   source.addEventListener("error", () => {
     if (polling === 0) polling = setInterval(refresh, POLL_MS);
