@@ -2,6 +2,8 @@ import htmx from "htmx.org/dist/htmx.min.js" with { type: "text" };
 import idiomorph from "idiomorph/dist/idiomorph-ext.min.js" with { type: "text" };
 import actionCss from "./styles/action.css" with { type: "text" };
 import actionsCss from "./styles/actions.css" with { type: "text" };
+import controlsCss from "./controls.css" with { type: "text" };
+import dialogsCss from "./dialogs.css" with { type: "text" };
 import docsCss from "./styles/docs.css" with { type: "text" };
 import layoutCss from "./layout.css" with { type: "text" };
 import icon from "./assets/icon.svg" with { type: "text" };
@@ -14,6 +16,8 @@ import { type Asset, assetOf, SHEET_PARTS, styleOf } from "./sheet-style.ts";
 
 export const APP_STYLE = styleOf("app", [
   ...SHEET_PARTS,
+  controlsCss,
+  dialogsCss,
   layoutCss,
   inboxCss,
   actionsCss,

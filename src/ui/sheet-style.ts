@@ -1,7 +1,9 @@
 import baseCss from "./base.css" with { type: "text" };
 import decisionCss from "./styles/decision.css" with { type: "text" };
 import decisionFormCss from "./styles/decision-form.css" with { type: "text" };
+import formCss from "./form.css" with { type: "text" };
 import jsonViewCss from "./json-view.css" with { type: "text" };
+import partsCss from "./parts.css" with { type: "text" };
 import receiptCss from "./styles/receipt.css" with { type: "text" };
 import timelineCss from "./styles/timeline.css" with { type: "text" };
 import tokensCss from "./tokens.css" with { type: "text" };
@@ -45,7 +47,17 @@ export function assetOf(name: string, extension: string, type: string, text: str
 }
 
 /** The styles of all pages. */
-export const SHEET_PARTS = [tokensCss, baseCss, jsonViewCss, timelineCss, receiptCss, decisionCss, decisionFormCss];
+export const SHEET_PARTS = [
+  tokensCss,
+  baseCss,
+  partsCss,
+  formCss,
+  jsonViewCss,
+  timelineCss,
+  receiptCss,
+  decisionCss,
+  decisionFormCss,
+];
 
 /** The style of standalone pages, which inline it: receipts, approval links, and their errors. */
 export const SHEET_STYLE = styleOf("sheet", SHEET_PARTS);
