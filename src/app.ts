@@ -104,7 +104,7 @@ async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
     const onAway = ({ reason }: StoreUnavailable) => own.onWaiting(reason);
     // Imported when the port is open: /health answers half a second earlier.
     const { openApp } = await import("./app/open.ts");
-    const app = await repeatWhileAway(() => openApp(parts, deps), { ...deps, onAway });
+    const app = await repeatWhileAway(() => openApp(parts, deps), deps, onAway);
     if (app === null) await close();
     return app;
   } catch (error) {

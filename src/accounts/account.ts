@@ -119,11 +119,11 @@ export const AccountJson = t.answerObject("Account", "The account and key of the
   limits: Limits,
 });
 
-interface AccountRouteDeps extends Pick<Config, "rateLimitPerSecond" | "mcpSessionsPerAccount"> {
-  readonly accountService: AccountService;
-}
-
-export function accountRoutes({ accountService, rateLimitPerSecond, mcpSessionsPerAccount }: AccountRouteDeps) {
+export function accountRoutes({
+  accountService,
+  rateLimitPerSecond,
+  mcpSessionsPerAccount,
+}: { readonly accountService: AccountService } & Pick<Config, "rateLimitPerSecond" | "mcpSessionsPerAccount">) {
   const accountOf = async (caller: Caller) => {
     const { keyId, keyName, role } = caller;
     // People are callers too, and /v1 is for keys.

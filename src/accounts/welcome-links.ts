@@ -33,8 +33,8 @@ interface LinkParts {
 }
 
 /** Makes a link for the first account's first person, and voids the previous one. Null: there is a person, or no account. */
-export async function createWelcomeLink({ accounts, ...parts }: LinkParts): Promise<string | null> {
-  const account = await accounts.first();
+export async function createWelcomeLink(parts: LinkParts): Promise<string | null> {
+  const account = await parts.accounts.first();
   return account === null ? null : offerLink(parts, account.id, null);
 }
 

@@ -15,13 +15,6 @@ const EXPORT_FORMATS = ["ndjson", "csv"] as const;
 
 type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-interface ExportDeps {
-  readonly actionService: Pick<ActionService, "list">;
-  readonly serialize: ActionSerializer;
-  /** Aborted when the service stops. An export then breaks off, so that nobody takes it for complete. */
-  readonly draining: AbortSignal;
-}
-
 interface ExportRequest {
   readonly format: ExportFormat;
   readonly filter: CountFilter;
@@ -42,7 +35,11 @@ export type ExportActions = (
  * Creates exports. An action that was stored at the start and matches throughout comes exactly once; later ones may be left out. A
  * client that leaves ends the export. An error, a revoked key, the end of a session or a stop of the service breaks off the connection, which a client sees.
  */
-export function createExportActions({ actionService, serialize, draining }: ExportDeps): ExportActions {
+export function createExportActions(
+  actionService: Pick<ActionService, "list">,
+  serialize: ActionSerializer,
+  draining: AbortSignal,
+): ExportActions {
   const refusal = `The account has ${EXPORTS_PER_ACCOUNT_MAX} exports open. Wait for one to end.`;
   const open = new OpenPerAccount(EXPORTS_PER_ACCOUNT_MAX, refusal);
   let last: Promise<unknown> = Promise.resolve();

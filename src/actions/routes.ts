@@ -92,6 +92,7 @@ export function noteActionId(context: RequestContext, { id }: { readonly id: str
 }
 
 interface ActionRouteDeps extends CreateRules, WaitingDeps, EventsDeps {
+  readonly serialize: ActionSerializer;
   readonly actionService: ActionService;
   readonly exportActions: ExportActions;
   /** The public URL of the service, without a trailing slash. */
@@ -271,7 +272,7 @@ function findRoutes({ actionService, exportActions }: ActionRouteDeps) {
 /** Facts, timeline and attempts of one action, and every change as it happens. */
 function viewRoutes(deps: ActionRouteDeps) {
   const { actionService, baseUrl } = deps;
-  const streamEvents = createStreamEvents({ ...deps, serialize: deps.serializeEvent });
+  const streamEvents = createStreamEvents(deps, deps.serializeEvent);
   return createApiRoutes()
     .get(
       "/v1/actions/:id/facts",

@@ -28,12 +28,6 @@ export interface RotateKeyOptions {
   readonly newLinks: boolean;
 }
 
-interface RotateKeyDeps {
-  readonly clock: Pick<Clock, "now">;
-  readonly ids: Pick<Ids, "bytes">;
-  readonly onFatal: (cause: unknown) => void;
-}
-
 export interface RotatedKey extends Resealed {
   readonly newKeyId: string;
   /** The file that keeps the old key; null: no key file was replaced. */
@@ -44,7 +38,15 @@ export interface RotatedKey extends Resealed {
  * Encrypts everything in the store under a new master key. It needs the store for itself. If interrupted, no service opens the
  * store until another run completes the rotation; the old key is kept until then. Throws an error for the operator.
  */
-export async function rotateKey(config: Config, options: RotateKeyOptions, deps: RotateKeyDeps): Promise<RotatedKey> {
+export async function rotateKey(
+  config: Config,
+  options: RotateKeyOptions,
+  deps: {
+    readonly clock: Pick<Clock, "now">;
+    readonly ids: Pick<Ids, "bytes">;
+    readonly onFatal: (cause: unknown) => void;
+  },
+): Promise<RotatedKey> {
   const { database, secretKey } = config;
   const { url, authToken } = addressOf(database);
   if (database.kind === "file" && !databaseExists(url)) throw new Error(`There is no database ${database.path}.`);

@@ -104,15 +104,8 @@ export function asDomainError(error: unknown): DomainError {
   );
 }
 
-interface ErrorParts {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly requestId: string;
-  readonly issues: readonly Issue[];
-}
-
 /** The error envelope as JSON text. */
-export function errorJson({ code, message, requestId, issues }: ErrorParts): string {
+export function errorJson(code: ErrorCode, message: string, requestId: string, issues: readonly Issue[] = []): string {
   return JSON.stringify({ error: { code, message: cutToBytes(message), request_id: requestId, ...detailsOf(issues) } });
 }
 

@@ -37,19 +37,22 @@ interface EncryptedStoreDeps {
   /** Called each time a call finds the store unavailable. */
   readonly onAway?: (error: StoreUnavailable) => void;
   readonly onUnreadable?: StoreSettings["onUnreadable"];
-  /** Called while another service has the database locked, or was killed and left its lock. */
-  readonly onWait?: () => void;
   /** The name of this process among those on the same database. */
   readonly nodeId?: string;
 }
 
 /**
  * Opens the store under its master key. Throws an error for the operator, and writes nothing, if the key is missing, broken
- * or not the one that the store was created with.
+ * or not the one that the store was created with. `onWait` is called while another service has the database locked, or was killed and
+ * left its lock.
  */
-export async function openEncryptedStore(config: Config, deps: EncryptedStoreDeps): Promise<EncryptedStore> {
+export async function openEncryptedStore(
+  config: Config,
+  deps: EncryptedStoreDeps,
+  onWait = () => {},
+): Promise<EncryptedStore> {
   try {
-    return await open(config, deps);
+    return await open(config, deps, onWait);
   } catch (error) {
     const { database } = config;
     const isOfPlace = !(error instanceof StoreUnavailable) && database.kind === "file";
@@ -84,8 +87,12 @@ function placeProblem(path: string, failedWith: string): string | null {
   );
 }
 
-async function open({ database, secretKey }: Config, deps: EncryptedStoreDeps): Promise<EncryptedStore> {
-  const { clock, ids, onFatal, onAway, onUnreadable, onWait, nodeId = ids.node() } = deps;
+async function open(
+  { database, secretKey }: Config,
+  deps: EncryptedStoreDeps,
+  onWait: () => void,
+): Promise<EncryptedStore> {
+  const { clock, ids, onFatal, onAway, onUnreadable, nodeId = ids.node() } = deps;
   const { url, authToken } = addressOf(database);
   if (database.kind === "file") {
     const { path } = database;
@@ -112,7 +119,7 @@ async function open({ database, secretKey }: Config, deps: EncryptedStoreDeps): 
     nodeId,
     ...(onAway && { onAway }),
     ...(onUnreadable && { onUnreadable }),
-    ...(onWait && { onWait }),
+    onWait,
   });
   try {
     const check = () => checkMasterKey(store, masterKey.bytes, seal);
@@ -150,17 +157,16 @@ export type Opened = Awaited<ReturnType<typeof openForService>>;
 export async function openForService(config: Config, deps: OpeningDeps) {
   const onWait = () => deps.onWaiting("another service holds the database, or did");
   const { nodeId } = deps;
-  const encryptedStore = await openEncryptedStore(config, { ...deps, onWait, nodeId });
+  const encryptedStore = await openEncryptedStore(config, deps, onWait);
   const { store, secrets, oldKeyFile } = encryptedStore;
   const { accounts, people, facts, cluster } = store;
   let node: Node | null = null;
   try {
-    node =
-      cluster === null ? null : await createNode({ ...deps, cluster, id: nodeId, onBack: encryptedStore.recheckKey });
+    node = cluster === null ? null : await createNode(nodeId, cluster, deps, encryptedStore.recheckKey);
     const clock = node?.clock ?? deps.clock;
     const givenOwnerKey = config.bootstrapApiKey;
     const isNew = (await accounts.first()) === null;
-    const begin = () => bootstrap({ ...deps, clock, accounts, people, facts, secrets, givenOwnerKey });
+    const begin = () => bootstrap({ ids: deps.ids, clock, accounts, people, facts, secrets, givenOwnerKey });
     const firstKeys = await (node === null ? begin() : node.showFirst(begin));
     // No node: no other process may use the database at the same time. No keys also where another node shows them.
     const warnings = [...encryptedStore.warnings, ...(oldKeyFile !== null && isNew ? [lacksDatabase(oldKeyFile)] : [])];

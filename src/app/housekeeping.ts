@@ -11,7 +11,7 @@ import type { FileStore, UpkeepStore } from "../core/store.ts";
 /** The periodic jobs of the service. Jobs of settings that are off are left out. */
 export function housekeeping(app: AppContext, services: Services): readonly Job[] {
   const { enqueue, pauseService, bulkRunner, credentialAlerts, countActivity } = services;
-  const { config, store, clock, log } = app;
+  const { config, store } = app;
   const { approvalTtlHours, retentionDays } = config;
   const { people, team, oauth, upkeep, audit, pauses, rejections, bulk, activity, credentialRequests, grants } = store;
   const jobs = [
@@ -44,7 +44,7 @@ export function housekeeping(app: AppContext, services: Services): readonly Job[
     jobs.push({
       name: "finished actions that are too old",
       pattern: "47 * * * *",
-      run: createPrune({ upkeep, file: store.file, clock, log }, retentionDays),
+      run: createPrune(upkeep, store.file, app, retentionDays),
     });
     const keptSince = (now: Date) => new Date(now.getTime() - retentionDays * DAY_MS);
     jobs.push(
@@ -81,18 +81,16 @@ export function inSteps(name: string, pattern: string, step: (now: Date) => Prom
   };
 }
 
-interface PruneDeps {
-  readonly upkeep: Pick<UpkeepStore, "prune">;
-  readonly file: Pick<FileStore, "shrink"> | null;
-  readonly clock: Pick<Clock, "after">;
-  readonly log: Pick<Log, "info">;
-}
-
 /**
  * Deletes actions older than `RETENTION_DAYS`, and makes the file smaller. It pauses between two steps, so that even a first
  * pass over years of actions delays no other write.
  */
-export function createPrune({ upkeep, file, clock, log }: PruneDeps, days: number): Job["run"] {
+export function createPrune(
+  upkeep: Pick<UpkeepStore, "prune">,
+  file: Pick<FileStore, "shrink"> | null,
+  { clock, log }: { readonly clock: Pick<Clock, "after">; readonly log: Pick<Log, "info"> },
+  days: number,
+): Job["run"] {
   const pause = () => sleep(clock, PRUNE_PAUSE_MS);
   return async (now, stop) => {
     const times = { now, finishedUntil: new Date(now.getTime() - days * DAY_MS) };

@@ -51,7 +51,7 @@ export function createHttp(services: RouteServices, settings: HttpSettings, othe
   // An event describes the past, so it doesn't show a pause that is in force now.
   const serializeEvent = createActionSerializer(clock, receiptUrl, () => null);
   // One for the API and the pages: they share the limit of open exports.
-  const exportActions = createExportActions({ actionService, serialize, draining });
+  const exportActions = createExportActions(actionService, serialize, draining);
   const deps = { ...services, ...settings, serialize, serializeEvent, exportActions };
   const pages = createPages({ ...deps, operations: () => operations });
   let described: string | null = null;
@@ -83,7 +83,7 @@ export function createHttp(services: RouteServices, settings: HttpSettings, othe
     overviewRoutes(deps),
     ...pages.routes,
     oauthRoutes(deps),
-    systemRoutes({ ...deps, apiDescription }),
+    systemRoutes(deps, apiDescription),
     ...others,
   ];
   const operations = apiOperations(modules.flatMap(({ routes }) => routes));

@@ -46,16 +46,16 @@ export type App = Awaited<ReturnType<typeof openServices>>;
 
 /** Tries once to open the service. If it rejects, everything that it opened is closed. */
 export async function openApp(parts: StartParts, deps: AppDeps): Promise<App> {
-  const outage = new Outage({ ...deps, database: databasePlace(parts.config.database) });
+  const outage = new Outage(deps.clock, deps.log, databasePlace(parts.config.database));
   const metrics = new Metrics();
   const opened = await openForService(parts.config, {
     ...deps,
     ...parts,
     onAway: (error: StoreUnavailable) => outage.begin(error),
-    onUnreadable: (of, { id, message: error }) => reportSetAside({ ...deps, metrics }, of, id, { error }),
+    onUnreadable: (of, { id, message: error }) => reportSetAside({ log: deps.log, metrics }, of, id, { error }),
   });
   try {
-    return await openServices({ ...opened, ...parts, outage, metrics }, deps);
+    return await openServices(opened, parts, outage, metrics, deps);
   } catch (error) {
     outage.stop();
     await opened.node?.stop();
@@ -64,14 +64,12 @@ export async function openApp(parts: StartParts, deps: AppDeps): Promise<App> {
   }
 }
 
-interface AppParts extends Opened, StartParts {
-  readonly outage: Outage;
-  readonly metrics: Metrics;
-}
-
 /** Makes every part in the order of their dependencies, then begins to deliver and to serve. */
 async function openServices(
-  { config, policy, encryptedStore, warnings, node, firstKeys, startServer, outage, metrics }: AppParts,
+  { encryptedStore, warnings, node, firstKeys }: Opened,
+  { config, policy, startServer }: StartParts,
+  outage: Outage,
+  metrics: Metrics,
   given: AppDeps,
 ) {
   const { store, secrets } = encryptedStore;
@@ -122,7 +120,7 @@ async function openServices(
     throw error;
   }
   lag.start();
-  const stopJobs = startJobs(housekeeping(app, services), { ...app, ...(node !== null && { leases: node.jobs }) });
+  const stopJobs = startJobs(housekeeping(app, services), app, node?.jobs);
   const stopReads = node === null ? null : keepFresh(SHARED_READ_EVERY_MS, sharedReads(services), app);
 
   const keysNotice = firstKeysNotice(config.database);
@@ -176,7 +174,7 @@ async function beginDelivery({ signUpGate, start }: Services, deps: AppDeps) {
     await start();
     return notice;
   };
-  const begun = repeatWhileAway(begin, { ...deps, onAway: () => onAway(null) });
+  const begun = repeatWhileAway(begin, deps, () => onAway(null));
   const notice = await Promise.race([begun, isAway]);
   if (notice !== null) return { notices: [notice], isOver: begun };
   // Any error other than an outage rejects and ends the process, as in a start without an outage.

@@ -56,7 +56,7 @@ export function announceStart(app: App, { log, say, terminal }: Output): void {
       warnings,
       notices,
     };
-    const text = startText(facts, { paint: terminal.paint, columns: terminal.columns() ?? TEXT_COLUMNS });
+    const text = startText(facts, terminal.paint, terminal.columns() ?? TEXT_COLUMNS);
     say(app.firstKeys === null ? `${text}\n` : text);
     return;
   }

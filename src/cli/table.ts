@@ -25,7 +25,7 @@ export function textTable(rows: readonly (readonly Cell[])[], paint: Paint, room
   const shown = rows.map((row) => row.map(visibleCell));
   const count = Math.max(0, ...shown.map((row) => row.length));
   const widths = Array.from({ length: count }, (_, at) => widthOf(shown, at));
-  return shown.map((row) => lineOf(row, widths, { paint, room })).join("");
+  return shown.map((row) => lineOf(row, widths, paint, room)).join("");
 }
 
 /**
@@ -54,30 +54,29 @@ export function tableOf(
     return { ...cell, text: shortened(cell.text, width, mark) };
   };
   const head = shown.map(({ heading, width }): Cell => ({ text: shortened(heading, width, ""), color: "grey" }));
-  const options = { paint, room };
   const shownWidths = shown.map(({ width }) => width);
   const below = columns.flatMap(({ goesBelow }, at) => (goesBelow === true && widths[at] === 0 ? [at] : []));
   const lines = rows.map((row) => {
     const line = shown.map(({ at, width, mark }) => cut(row[at] ?? "", width, mark));
     const belowLine = below.map((at) => row[at] ?? "");
-    return lineOf(line, shownWidths, options) + lineBelow(belowLine, options);
+    return lineOf(line, shownWidths, paint, room) + lineBelow(belowLine, paint, room);
   });
   // Without headings, it continues an earlier table.
   const isHeaded = head.some((cell) => textOf(cell) !== "");
-  return (isHeaded ? lineOf(head, shownWidths, options) : "") + lines.join("");
+  return (isHeaded ? lineOf(head, shownWidths, paint, room) : "") + lines.join("");
 }
 
 /** The cells of a row that go below it, as one line; empty without any. */
-function lineBelow(cells: readonly Cell[], options: LineOptions): string {
+function lineBelow(cells: readonly Cell[], paint: Paint, room: number): string {
   const filled = cells.filter((cell) => textOf(cell) !== "");
   if (filled.length === 0) return "";
-  const share = Math.floor((options.room - BELOW_INDENT) / filled.length) - GAP;
+  const share = Math.floor((room - BELOW_INDENT) / filled.length) - GAP;
   const widths = filled.map((cell) => Math.min(columnCount(textOf(cell)), share));
   const first = filled.slice(0, -1).map((cell, at) => {
     const text = shortened(textOf(cell), widths[at] ?? 0);
     return typeof cell === "string" ? text : { ...cell, text };
   });
-  return lineOf(["", ...first, ...filled.slice(-1)], [BELOW_INDENT - GAP, ...widths], options);
+  return lineOf(["", ...first, ...filled.slice(-1)], [BELOW_INDENT - GAP, ...widths], paint, room);
 }
 
 const BELOW_INDENT = 4;
@@ -101,12 +100,7 @@ function widthOf(rows: readonly (readonly Cell[])[], at: number): number {
   return rows.reduce((widest, row) => Math.max(widest, columnCount(textOf(row[at] ?? ""))), 0);
 }
 
-interface LineOptions {
-  readonly paint: Paint;
-  readonly room: number;
-}
-
-function lineOf(row: readonly Cell[], widths: readonly number[], { paint, room }: LineOptions): string {
+function lineOf(row: readonly Cell[], widths: readonly number[], paint: Paint, room: number): string {
   let left = room;
   const cells = row.map((cell, at) => {
     const isLast = at === row.length - 1;

@@ -30,7 +30,7 @@ import { createMessage } from "./messages.ts";
 import { createNotificationScheduler } from "./notifications.ts";
 import { type DeliveryNode, Scheduler } from "./scheduler.ts";
 import { Settlement } from "./settlement.ts";
-import { createSignedHeaders, type SigningDeps } from "./signing.ts";
+import { createSignedHeaders, type SecretsInUse } from "./signing.ts";
 import { UnwrittenResults } from "./unwritten-results.ts";
 
 interface DeliveryNeeds {
@@ -40,7 +40,7 @@ interface DeliveryNeeds {
   readonly mailer: Mailer | null;
   /** Null: this is the only process of the store. */
   readonly node: DeliveryNode | null;
-  readonly signingSecrets: SigningDeps["signingSecrets"];
+  readonly signingSecrets: SecretsInUse;
   readonly recipients: Recipients;
   readonly historyOf: (action: Action) => Promise<DecisionHistory>;
   readonly enqueue: Enqueue;
@@ -83,7 +83,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
     timeoutOf: hosts.timeoutOf,
     attempt: createAttempt(app, {
       sender,
-      signedHeaders: createSignedHeaders(needs, "calls"),
+      signedHeaders: createSignedHeaders(secrets, needs.signingSecrets, "calls"),
       settlement,
       hashOf: (text) => secrets.hash(text),
       hosts,
@@ -109,7 +109,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
     },
   });
 
-  const posting = { ...needs, rates, signedHeaders: createSignedHeaders(needs, "callbacks") };
+  const posting = { ...needs, rates, signedHeaders: createSignedHeaders(secrets, needs.signingSecrets, "callbacks") };
   const notifying = { channels, isPaused: ({ accountId }: LaneName) => paused.isStopped(accountId) };
   const callbacks = createNotificationScheduler(app, {
     ...notifying,

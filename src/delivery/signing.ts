@@ -2,12 +2,9 @@ import type { SigningUse } from "../core/account-store.ts";
 import { originOf } from "../core/target.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 
-export interface SigningDeps {
-  readonly secrets: Pick<Secrets, "sign">;
-  readonly signingSecrets: {
-    /** The secrets that sign now, the newest first. */
-    inUse(accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]>;
-  };
+export interface SecretsInUse {
+  /** The secrets that sign now, the newest first. */
+  inUse(accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]>;
 }
 
 interface Signable {
@@ -27,7 +24,11 @@ export type SignedHeaders = (message: Signable, now: Date) => Promise<readonly H
  * Creates the three headers of Standard Webhooks 1.0.0, signed with the secret of the account and the target's origin; during
  * a rotation, with both secrets. Calls and callbacks have separate secrets.
  */
-export function createSignedHeaders({ secrets, signingSecrets }: SigningDeps, use: SigningUse): SignedHeaders {
+export function createSignedHeaders(
+  secrets: Pick<Secrets, "sign">,
+  signingSecrets: SecretsInUse,
+  use: SigningUse,
+): SignedHeaders {
   return async ({ accountId, url, id, body }, now) => {
     const timestampSeconds = Math.floor(now.getTime() / 1_000);
     const signing = await signingSecrets.inUse(accountId, originOf(url), now, use);

@@ -16,7 +16,6 @@ import { createRoutes, NO_QUERY } from "../http/operation.ts";
 
 export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
   readonly feed: Pick<Feed, "open">;
-  readonly serialize: ActionSerializer;
   readonly log: Log;
   /** Ends a stream after this many heartbeats; left out: never. */
   readonly beatsMax?: number;
@@ -30,8 +29,8 @@ export interface EventsDeps extends Pick<SseDeps, "clock" | "draining"> {
  */
 type StreamEvents = (context: RequestContext, caller: Caller, left?: () => void) => Promise<Response>;
 
-export function createStreamEvents(deps: EventsDeps): StreamEvents {
-  const { feed, serialize, log, clock, draining, beatsMax, extraText = async () => "" } = deps;
+export function createStreamEvents(deps: EventsDeps, serialize: ActionSerializer): StreamEvents {
+  const { feed, log, clock, draining, beatsMax, extraText = async () => "" } = deps;
   const textOf = createTexts(serialize);
   const begin = async (context: RequestContext, caller: Caller, left: () => void) => {
     const { request, name } = context;
@@ -150,11 +149,6 @@ function eventText({ seq, at, action, isLateResult }: ActionChange, data: string
   return `id: ${positionText(seq)}\nevent: ${type}\ndata: ${eventJson(type, at, data).replaceAll(/[\r\n]+/g, " ")}\n\n`;
 }
 
-interface PageEventRouteDeps {
-  readonly watchOf: WatchOf;
-  readonly ownOrigin: OwnOrigin;
-}
-
 const refuseQuery = queryCheck(NO_QUERY);
 
 /** What our pages get of a change: enough to know whether they show the action, but nothing secret. */
@@ -175,7 +169,7 @@ interface PendingRequests {
 }
 
 /** The stream of `GET /v1/events` for our own pages. The session authenticates it and ends it. */
-export function pageEventRoutes({ watchOf, ownOrigin }: PageEventRouteDeps, stream: StreamEvents) {
+export function pageEventRoutes(watchOf: WatchOf, ownOrigin: OwnOrigin, stream: StreamEvents) {
   return createRoutes().get("/events", async ({ context }) => {
     ownOrigin.refuseOtherSites(context.request.headers);
     refuseQuery(context.search);

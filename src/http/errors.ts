@@ -78,7 +78,7 @@ export async function refuse(
       ? { "www-authenticate": challengeOf(context.request, mcpChallenge) }
       : headersOf(failure);
   const { code, message, issues } = failure;
-  const envelope = () => errorJson({ code, message, requestId, issues });
+  const envelope = () => errorJson(code, message, requestId, issues);
   if (context.path === "" || isApiPath(context.path)) return json(envelope(), status, own);
   // The same URL can answer with a page or an envelope, and caches must know.
   const headers = { ...own, vary: "Accept" };

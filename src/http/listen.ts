@@ -2,7 +2,8 @@ import type { Server } from "bun";
 import { errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
 import type { Release } from "../config/config.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { type Clock, within } from "../core/clock.ts";
+import type { AppContext } from "../runtime/app-context.ts";
+import { within } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import { REFUSED_BODY_LINGER_MS, REQUESTS_PER_TURN_MAX, START_HELD_MAX, START_HOLD_MS_MAX } from "../core/limits.ts";
 import { isApiPath, nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
@@ -75,16 +76,12 @@ function inTurns(answer: Answer): Answer {
   };
 }
 
-export interface OwnPortDeps {
-  readonly ids: Pick<Ids, "request">;
-}
-
 /** Starts a server without routes, keys and accounts. */
-export function listenApart(port: number, host: string, deps: OwnPortDeps, answer: AnswerApart): Server<unknown> {
-  return listenOn({ port, host }, answerApart(deps, answer));
+export function listenApart(port: number, host: string, ids: Ids, answer: AnswerApart): Server<unknown> {
+  return listenOn({ port, host }, answerApart(ids, answer));
 }
 
-function answerApart({ ids }: OwnPortDeps, answer: AnswerApart): Answer {
+function answerApart(ids: Ids, answer: AnswerApart): Answer {
   return async (request) => {
     const name = nameRequest(request.headers.get("x-request-id"), ids);
     const target = targetOf(request);
@@ -98,7 +95,7 @@ function answerApart({ ids }: OwnPortDeps, answer: AnswerApart): Answer {
 
 export function refused(failure: DomainError, name: RequestName): Response {
   const { code, message } = failure;
-  const text = errorJson({ code, message, requestId: name.envelopeId(), issues: [] });
+  const text = errorJson(code, message, name.envelopeId());
   return json(text, HTTP_STATUS[code], headersOf(failure));
 }
 
@@ -108,17 +105,16 @@ type AnswerApart = (request: Request, path: string, name: RequestName) => Respon
 /** What listens while the service starts. */
 export type StartServer = ReturnType<typeof openStartServer>;
 
-interface StartServerDeps extends OwnPortDeps, Release {
-  readonly clock: Pick<Clock, "after">;
-}
-
 /**
  * Answers /health and /ready while the service starts, and holds other requests until it serves, each for `START_HOLD_MS_MAX`,
  * `START_HELD_MAX` at a time; the rest is answered 503. A load balancer that gives each request to the node with the fewest would
  * give most to one that refuses them at once. Throws when the port is taken; port 0 takes any free one.
  */
-export function openStartServer(port: number, host: string, deps: StartServerDeps) {
-  const { version, commit, clock } = deps;
+export function openStartServer(
+  port: number,
+  host: string,
+  { clock, ids, version, commit }: Pick<AppContext, "clock" | "ids"> & Release,
+) {
   const status = HTTP_STATUS.unavailable;
   const { code, message } = STARTING;
   const started = Promise.withResolvers<Answer | null>();
@@ -131,7 +127,7 @@ export function openStartServer(port: number, host: string, deps: StartServerDep
     heldCount -= 1;
     return answer;
   };
-  const refuse = answerApart(deps, async (request, path, name) => {
+  const refuse = answerApart(ids, async (request, path, name) => {
     if (path === "/health") return jsonOf({ status: "ok", version, commit });
     if (path === "/ready") return jsonOf({ status: "unavailable", version, commit }, status, headersOf(STARTING));
     if (isApiPath(path) || !acceptsHtml(request) || prefersJson(request)) return refused(STARTING, name);

@@ -4,15 +4,7 @@ import type { Config } from "../config/config.ts";
 import type { Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { DRAIN_MS_MAX } from "../core/limits.ts";
-import {
-  type Answer,
-  listenApart,
-  listenOn,
-  type ListenOptions,
-  type OwnPortDeps,
-  refused,
-  type StartServer,
-} from "./listen.ts";
+import { type Answer, listenApart, listenOn, type ListenOptions, refused, type StartServer } from "./listen.ts";
 import { answerMetrics, type MetricsDeps } from "./system-routes.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Authenticate } from "../core/session.ts";
@@ -282,8 +274,12 @@ async function closeWithAnswer(context: RequestContext, response: Response, cloc
 }
 
 /** Serves /metrics and nothing else. Throws when the port is taken. */
-export function listenForMetrics(port: number, host: string, deps: MetricsDeps & OwnPortDeps): Server<unknown> {
-  return listenApart(port, host, deps, async ({ method, headers }, path, name) => {
+export function listenForMetrics(
+  port: number,
+  host: string,
+  deps: MetricsDeps & Pick<AppContext, "ids">,
+): Server<unknown> {
+  return listenApart(port, host, deps.ids, async ({ method, headers }, path, name) => {
     try {
       if (path === "/metrics" && (method === "GET" || method === "HEAD")) return await answerMetrics(headers, deps);
       throw new DomainError("not_found", "This port serves only GET /metrics.");

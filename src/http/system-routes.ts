@@ -2,16 +2,15 @@ import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { json } from "./response.ts";
 import { createRoutes, operation } from "./operation.ts";
+import type { Release } from "../config/config.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { READY_FRESH_MS, READY_MS_MAX } from "../core/limits.ts";
 import { type Clock, within } from "../core/clock.ts";
 import { StoreBusy } from "../core/store.ts";
 
-interface SystemRouteDeps extends MetricsDeps, ReadinessDeps {
-  /** The OpenAPI document as JSON. */
-  readonly apiDescription: () => string;
-  readonly version: string;
-  readonly commit: string | null;
+interface SystemRouteDeps extends MetricsDeps, Release {
+  readonly probe: () => Promise<void>;
+  readonly clock: Clock;
   /** Whether /metrics is served here; else METRICS_PORT serves it. */
   readonly hasMetrics: boolean;
   readonly draining: AbortSignal;
@@ -35,12 +34,12 @@ export const HealthJson = Type.Object(
 export type HealthJson = Static<typeof HealthJson>;
 
 /** Routes for load balancers, supervisors and Prometheus. They need no API key and reveal nothing about accounts. */
-export function systemRoutes(deps: SystemRouteDeps) {
+export function systemRoutes(deps: SystemRouteDeps, apiDescription: () => string) {
   const { version, commit, draining } = deps;
   const ok = JSON.stringify({ status: "ok", version, commit } satisfies HealthJson);
   const unavailable = JSON.stringify({ status: "unavailable", version, commit } satisfies HealthJson);
   // Logs nothing: the writer logs why it fails.
-  const isWritable = createReadiness(deps);
+  const isWritable = createReadiness(deps.probe, deps.clock);
   const isReady = async (): Promise<boolean> => !draining.aborted && (await isWritable());
   const routes = createRoutes()
     .get("/health", () => json(ok), GET_HEALTH)
@@ -49,7 +48,7 @@ export function systemRoutes(deps: SystemRouteDeps) {
       async () => ((await isReady()) ? json(ok) : json(unavailable, 503, { "retry-after": "1" })),
       GET_READY,
     )
-    .get("/openapi.json", () => json(deps.apiDescription()), GET_OPEN_API);
+    .get("/openapi.json", () => json(apiDescription()), GET_OPEN_API);
   if (!deps.hasMetrics) return routes;
   return routes.get("/metrics", ({ request }) => answerMetrics(request.headers, deps), GET_METRICS);
 }
@@ -141,17 +140,11 @@ export async function answerMetrics(
   return new Response(await renderMetrics(), { headers: type });
 }
 
-interface ReadinessDeps {
-  /** Rejects while the store can't be written. */
-  readonly probe: () => Promise<void>;
-  readonly clock: Clock;
-}
-
 /**
- * Creates a check whether the store can be written; false if it doesn't answer within `READY_MS_MAX`. A probe is a durable
- * write, and /ready needs no key, so there is one probe at a time, at most every `READY_FRESH_MS`.
+ * Creates a check whether the store can be written, so that `probe` resolves; false if it doesn't within `READY_MS_MAX`. A probe is a
+ * durable write, and /ready needs no key, so there is one probe at a time, at most every `READY_FRESH_MS`.
  */
-export function createReadiness({ probe, clock }: ReadinessDeps): () => Promise<boolean> {
+export function createReadiness(probe: () => Promise<void>, clock: Clock): () => Promise<boolean> {
   let last: { readonly isReady: boolean; readonly atMs: number } | null = null;
   let running: Promise<boolean> | null = null;
 

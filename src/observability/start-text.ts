@@ -13,18 +13,13 @@ interface StartFacts {
   readonly notices: readonly string[];
 }
 
-interface StartOptions {
-  readonly paint: Paint;
-  readonly columns: number;
-}
-
 const LABEL_COLUMNS = 10;
 
 /** Longer lines are harder to read. */
 const COLUMNS_MAX = 100;
 
 /** What a start tells a person at a terminal: what runs where, and what the operator should know. */
-export function startText(facts: StartFacts, { paint, columns }: StartOptions): string {
+export function startText(facts: StartFacts, paint: Paint, columns: number): string {
   const { version, baseUrl, database, nodeId, metricsUrl, warnings, notices } = facts;
   const rows = [
     ["Console", baseUrl, "approve, look up, retry"],

@@ -40,12 +40,14 @@ import { createPageDeps, type PageNeeds } from "./frame/page-deps.ts";
 /** Everything that people open in a browser: pages and forms, links of mails, receipts, and the files that pages load. */
 export function createPages(needs: PageNeeds) {
   const deps = createPageDeps(needs);
-  const streamEvents = createStreamEvents({
-    ...needs,
-    serialize: pageEventsOf,
-    beatsMax: PAGE_STREAM_HEARTBEATS_MAX,
-    extraText: credentialRequestsEvent(needs.credentialRequests),
-  });
+  const streamEvents = createStreamEvents(
+    {
+      ...needs,
+      beatsMax: PAGE_STREAM_HEARTBEATS_MAX,
+      extraText: credentialRequestsEvent(needs.credentialRequests),
+    },
+    pageEventsOf,
+  );
   const routes = [
     receiptRoutes(deps),
     authRoutes(deps),
@@ -57,7 +59,7 @@ export function createPages(needs: PageNeeds) {
     bulkPages(deps),
     actionPageRoutes(deps),
     resendRoutes(deps),
-    pageEventRoutes(deps, streamEvents),
+    pageEventRoutes(deps.watchOf, deps.ownOrigin, streamEvents),
     keyListPages(deps),
     newKeyPages(deps),
     rulePages(deps),

@@ -14,12 +14,11 @@ export interface Job {
   readonly run: (now: Date, stop: AbortSignal) => Promise<void>;
 }
 
-interface JobDeps {
-  readonly clock: Pick<Clock, "now">;
+/** What work in the background needs, and where it reports what fails. */
+interface Background {
+  readonly clock: Pick<Clock, "now" | "after">;
   readonly log: Pick<Log, "error">;
   readonly metrics: Pick<Metrics, "taskFailed">;
-  /** Default: the leases of the only process of a database. */
-  readonly leases?: JobLeases;
 }
 
 /**
@@ -28,7 +27,8 @@ interface JobDeps {
  */
 export function startJobs(
   jobs: readonly Job[],
-  { clock, log, metrics, leases = NO_JOB_LEASES }: JobDeps,
+  { clock, log, metrics }: Background,
+  leases: JobLeases = NO_JOB_LEASES,
 ): () => Promise<void> {
   const stopping = new AbortController();
   const running = new Map<Job, Promise<void>>();
@@ -58,12 +58,6 @@ export function startJobs(
   };
 }
 
-interface FreshDeps {
-  readonly clock: Pick<Clock, "after">;
-  readonly log: Pick<Log, "error">;
-  readonly metrics: Pick<Metrics, "taskFailed">;
-}
-
 /**
  * Runs all reads, each time `everyMs` after the last ones ended, so that changes by other processes take effect here. A failed
  * read is tried again; it is logged, unless the store is unavailable, which `Outage` reports. The returned function stops this
@@ -72,7 +66,7 @@ interface FreshDeps {
 export function keepFresh(
   everyMs: number,
   reads: Readonly<Record<string, () => Promise<unknown>>>,
-  { clock, log, metrics }: FreshDeps,
+  { clock, log, metrics }: Background,
 ): () => Promise<void> {
   let isStopped = false;
   let running: Promise<unknown> = Promise.resolve();
@@ -106,12 +100,11 @@ export interface JobLeases {
    * Runs the work unless another node does, with a signal that aborts when `stop` does or the lease is lost. After it has
    * succeeded, no other node may run it for `restMs`. False: another node runs it. Rejects if the work does.
    */
-  run(name: string, work: (stop: AbortSignal) => Promise<void>, options?: JobOptions): Promise<boolean>;
-}
-
-interface JobOptions {
-  readonly stop?: AbortSignal;
-  readonly restMs?: number;
+  run(
+    name: string,
+    work: (stop: AbortSignal) => Promise<void>,
+    options?: { readonly stop?: AbortSignal; readonly restMs?: number },
+  ): Promise<boolean>;
 }
 
 /** For the only process of a database, which needs no lease. */

@@ -9,18 +9,9 @@ import {
   shareOfRate,
 } from "./membership.ts";
 import { type ClusterStore, StoreUnavailable } from "../core/store.ts";
-import type { Log } from "../observability/log.ts";
-import type { Clock } from "../core/clock.ts";
+import type { AppContext } from "./app-context.ts";
 import { createJobLeases, inTurn, type JobLeases, type RecoveryLease } from "./jobs.ts";
 import { NodeClock } from "./node-clock.ts";
-
-interface NodeDeps extends Pick<MembershipDeps, "onBack"> {
-  readonly id: string;
-  readonly cluster: ClusterStore;
-  /** The clocks of this machine. */
-  readonly clock: Clock;
-  readonly log: Log;
-}
 
 /** The job of showing the first keys. */
 const FIRST_KEYS = "first keys";
@@ -29,10 +20,15 @@ const FIRST_KEYS = "first keys";
 export type Node = Awaited<ReturnType<typeof createNode>>;
 
 /**
- * Reads the database's clock and follows it. The other nodes count this one only after `membership.start`. Rejects if the
+ * Reads the database's clock and follows it, by the `machine`'s clocks. The other nodes count this one only after `membership.start`. Rejects if the
  * database is unavailable.
  */
-export async function createNode({ id, cluster, clock: machine, log, onBack }: NodeDeps) {
+export async function createNode(
+  id: string,
+  cluster: ClusterStore,
+  { clock: machine, log }: Pick<AppContext, "clock" | "log">,
+  onBack: MembershipDeps["onBack"],
+) {
   const onError = (error: unknown) => {
     // `Outage` reports that the store is unavailable.
     if (!(error instanceof StoreUnavailable)) log.warn("clock.not_read", { node: id });

@@ -3,27 +3,23 @@ import type { Log } from "../observability/log.ts";
 import { StoreBusy, StoreUnavailable } from "../core/store.ts";
 import type { Clock } from "../core/clock.ts";
 
-interface WaitDeps {
-  readonly clock: Pick<Clock, "after">;
-  /** Aborted when the service stops. */
-  readonly stopping: AbortSignal;
-  /** Called each time that the step finds the store unavailable. */
-  readonly onAway: (error: StoreUnavailable) => void;
-}
-
 /**
- * Runs a step of the start, and again every `STORE_RETRY_MS` while it finds the store unavailable. Null: the service was
- * stopped meanwhile. Rejects with any other error.
+ * Runs a step of the start, and again every `STORE_RETRY_MS` while it finds the store unavailable, which `onAway` hears each time.
+ * Null: the service was stopped meanwhile, which aborts `stopping`. Rejects with any other error.
  */
-export async function repeatWhileAway<T>(step: () => Promise<T>, deps: WaitDeps): Promise<T | null> {
-  while (!deps.stopping.aborted) {
+export async function repeatWhileAway<T>(
+  step: () => Promise<T>,
+  { clock, stopping }: { readonly clock: Pick<Clock, "after">; readonly stopping: AbortSignal },
+  onAway: (error: StoreUnavailable) => void,
+): Promise<T | null> {
+  while (!stopping.aborted) {
     try {
       return await step();
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      deps.onAway(error);
+      onAway(error);
     }
-    await rest(deps);
+    await rest(clock, stopping);
   }
   return null;
 }
@@ -37,7 +33,7 @@ export function createWaitingLog(log: Pick<Log, "warn">, database: string): (rea
   };
 }
 
-async function rest({ clock, stopping }: Omit<WaitDeps, "onAway">): Promise<void> {
+async function rest(clock: Pick<Clock, "after">, stopping: AbortSignal): Promise<void> {
   if (stopping.aborted) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const end = () => resolve();
@@ -48,19 +44,14 @@ async function rest({ clock, stopping }: Omit<WaitDeps, "onAway">): Promise<void
   stopping.removeEventListener("abort", end);
 }
 
-interface OutageDeps {
-  readonly clock: Pick<Clock, "after" | "monotonicMs">;
-  readonly log: Pick<Log, "error" | "info">;
-  /** Where it is, without user and password. */
-  readonly database: string;
-}
-
 /**
  * Logs an outage of the store once, and again if the reason becomes another one, however many calls find it unavailable, and once that
  * it is over because the store can be written again. So code that finds the store unavailable need not log it.
  */
 export class Outage {
-  readonly #deps: OutageDeps;
+  readonly #clock: Pick<Clock, "after" | "monotonicMs">;
+  readonly #log: Pick<Log, "error" | "info">;
+  readonly #database: string;
   #probe: (() => Promise<void>) | null = null;
   #sinceMs: number | null = null;
   /** The reasons that were logged of this outage. */
@@ -69,8 +60,11 @@ export class Outage {
   #failsStill = false;
   #cancel: () => void = () => {};
 
-  constructor(deps: OutageDeps) {
-    this.#deps = deps;
+  /** `database`: where it is, without user and password. */
+  constructor(clock: Pick<Clock, "after" | "monotonicMs">, log: Pick<Log, "error" | "info">, database: string) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#database = database;
   }
 
   /** Logs outages from now on. `probe` resolves when the store can be written. */
@@ -83,7 +77,7 @@ export class Outage {
     this.#failsStill = true;
     if (this.#probe === null || this.#sinceMs !== null) return;
     this.#failsStill = false;
-    this.#sinceMs = this.#deps.clock.monotonicMs();
+    this.#sinceMs = this.#clock.monotonicMs();
     this.#reasons.clear();
     this.#tell(reason);
     this.#askLater();
@@ -96,13 +90,12 @@ export class Outage {
   }
 
   #tell(reason: string): void {
-    const { log, database } = this.#deps;
-    if (!this.#reasons.has(reason)) log.error("store.away", { reason, database });
+    if (!this.#reasons.has(reason)) this.#log.error("store.away", { reason, database: this.#database });
     this.#reasons.add(reason);
   }
 
   #askLater(): void {
-    this.#cancel = this.#deps.clock.after(STORE_RETRY_MS, () => void this.#ask());
+    this.#cancel = this.#clock.after(STORE_RETRY_MS, () => void this.#ask());
   }
 
   async #ask(): Promise<void> {
@@ -120,9 +113,8 @@ export class Outage {
       this.#failsStill = false;
       return this.#askLater();
     }
-    const { clock, log } = this.#deps;
-    const awayMs = Math.round(clock.monotonicMs() - this.#sinceMs);
+    const awayMs = Math.round(this.#clock.monotonicMs() - this.#sinceMs);
     this.#sinceMs = null;
-    log.info("store.back", { away_ms: awayMs });
+    this.#log.info("store.back", { away_ms: awayMs });
   }
 }

@@ -178,7 +178,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     config.oauth === null
       ? null
       : createOAuth(app, { ...config.oauth, secrets, isStopped, forget, keyService, sender: publicSender });
-  const signedHeaders = createSignedHeaders({ secrets, signingSecrets: signingService }, "callbacks");
+  const signedHeaders = createSignedHeaders(secrets, signingService, "callbacks");
   const posting = { sender, signedHeaders, checkTarget: checkUrl };
 
   const credentialService = createCredentialService(app, {

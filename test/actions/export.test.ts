@@ -10,8 +10,8 @@ const OWNER = ownerOf("acc_a");
 
 test("exports that run at the same time hold the event loop for one page, not for one each", async () => {
   let [inTurn, mostInTurn] = [0, 0];
-  const exportActions = createExportActions({
-    actionService: {
+  const exportActions = createExportActions(
+    {
       async list(_caller, { before }) {
         inTurn += 1;
         mostInTurn = Math.max(mostInTurn, inTurn);
@@ -20,9 +20,9 @@ test("exports that run at the same time hold the event loop for one page, not fo
         return { actions: [anAction()], before: page === PAGES ? null : String(page), searchedUntil: null };
       },
     },
-    serialize: () => "{}",
-    draining: new AbortController().signal,
-  });
+    () => "{}",
+    new AbortController().signal,
+  );
   const texts: string[] = [];
   const one = async () => {
     const response = await exportActions(aRequestContext(), OWNER, { format: "ndjson", filter: aQuery() });
@@ -35,17 +35,17 @@ test("exports that run at the same time hold the event loop for one page, not fo
 
 test("an export that fails ends no other", async () => {
   let isFirst = true;
-  const exportActions = createExportActions({
-    actionService: {
+  const exportActions = createExportActions(
+    {
       async list() {
         if (!isFirst) return { actions: [anAction()], before: null, searchedUntil: null };
         isFirst = false;
         throw new Error("the database is away");
       },
     },
-    serialize: () => "{}",
-    draining: new AbortController().signal,
-  });
+    () => "{}",
+    new AbortController().signal,
+  );
   const one = () => exportActions(aRequestContext(), OWNER, { format: "ndjson", filter: aQuery() });
   const [first, second] = await Promise.allSettled([one(), one()]);
   expect(first.status).toBe("rejected");

@@ -9,18 +9,13 @@ const envelope = compile(ErrorEnvelopeJson);
 
 describe("the error envelope", () => {
   test.each(ERROR_CODES)("holds %s as the schema says", (code) => {
-    const text = errorJson({ code, message: "What, which, what to do.", requestId: "req_1", issues: [] });
+    const text = errorJson(code, "What, which, what to do.", "req_1");
     expect(JSON.parse(text)).toEqual({ error: { code, message: "What, which, what to do.", request_id: "req_1" } });
     expect(envelope.issues(JSON.parse(text))).toEqual([]);
   });
 
   test("lists issues under details, each with the code invalid", () => {
-    const text = errorJson({
-      code: "invalid_sync",
-      message: "m",
-      requestId: "req_1",
-      issues: [{ field: "sync", message: "Not so." }],
-    });
+    const text = errorJson("invalid_sync", "m", "req_1", [{ field: "sync", message: "Not so." }]);
     const details = [{ field: "sync", message: "Not so.", code: "invalid" }];
     expect(JSON.parse(text)).toEqual({ error: { code: "invalid_sync", message: "m", request_id: "req_1", details } });
     expect(envelope.issues(JSON.parse(text))).toEqual([]);
@@ -31,7 +26,7 @@ describe("the error envelope", () => {
       field: `${n}${"\u0001".repeat(500)}`,
       message: "é".repeat(3_000),
     }));
-    const text = errorJson({ code: "validation_error", message: "x".repeat(50_000), requestId: "req_1", issues });
+    const text = errorJson("validation_error", "x".repeat(50_000), "req_1", issues);
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(16_384);
     const { error } = JSON.parse(text);
     expect(error.details.length).toBeGreaterThan(2);

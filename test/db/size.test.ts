@@ -38,7 +38,7 @@ function pruneOf({ upkeep, file }: Store) {
     setImmediate(run);
     return () => {};
   };
-  const prune = createPrune({ upkeep, file, log: { info: () => {} }, clock: { after } }, 30);
+  const prune = createPrune(upkeep, file, { log: { info: () => {} }, clock: { after } }, 30);
   return () => prune(NOON, new AbortController().signal);
 }
 

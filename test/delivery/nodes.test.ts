@@ -70,7 +70,7 @@ async function cluster() {
   const start = async (id: string, { wrapStore, ...options }: EngineOptions & { wallAheadMs?: number } = {}) => {
     const machine = new FakeClock(new Date(database.now().getTime() + (options.wallAheadMs ?? 0)));
     machines.set(id, machine);
-    const node = await createNode({ id, cluster: memory, clock: machine, log: SILENT, onBack: async () => {} });
+    const node = await createNode(id, memory, { clock: machine, log: SILENT }, async () => {});
     const of = shared.of(engines.length);
     const engine = await openEngine({
       ...options,

@@ -210,13 +210,10 @@ describe("the log", () => {
 function aStore() {
   const clock = new FakeClock();
   const state = { probes: 0, probe: (): Promise<void> => Promise.resolve() };
-  const isReady = createReadiness({
-    clock,
-    probe() {
-      state.probes += 1;
-      return state.probe();
-    },
-  });
+  const isReady = createReadiness(() => {
+    state.probes += 1;
+    return state.probe();
+  }, clock);
   return { clock, state, isReady };
 }
 

@@ -163,7 +163,7 @@ const FACTS = {
 const plain = (text: string) => text;
 
 test("a start tells what runs where, a line each", () => {
-  expect(startText(FACTS, { paint: plain, columns: 100 })).toBe(`
+  expect(startText(FACTS, plain, 100)).toBe(`
   Outgate 1.2.3 is running. Ctrl-C stops it.
 
   Console     http://127.0.0.1:3000      approve, look up, retry
@@ -182,7 +182,7 @@ test("what does not fit is left out or wrapped, and several nodes are told apart
     nodeId: "nod_1",
     metricsUrl: "http://127.0.0.1:9464/metrics",
   };
-  const text = startText(more, { paint: plain, columns: 60 });
+  const text = startText(more, plain, 60);
   expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(60);
   expect(text).not.toContain("reference");
   expect(text).toContain("  Metrics     http://127.0.0.1:9464/metrics\n");

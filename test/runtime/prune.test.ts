@@ -16,7 +16,7 @@ test("retention goes on to the last step with what finished so many days ago, an
   const logged: unknown[] = [];
   const log = { info: (event: string, fields?: object) => void logged.push([event, fields]) };
   const clock = { after: (_delayMs: number, run: () => void) => (setImmediate(run), () => {}) };
-  const prune = createPrune({ upkeep, file: null, log, clock }, 30);
+  const prune = createPrune(upkeep, null, { log, clock }, 30);
   await prune(NOON, AbortSignal.abort());
   expect([asked, logged]).toEqual([[], []]);
   await prune(NOON, new AbortController().signal);

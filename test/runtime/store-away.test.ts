@@ -35,7 +35,7 @@ describe("a step of the start", () => {
       return "serves";
     };
     const stopping = new AbortController().signal;
-    const started = repeatWhileAway(step, { clock, stopping, onAway: ({ reason }) => tell(reason) });
+    const started = repeatWhileAway(step, { clock, stopping }, ({ reason }) => tell(reason));
     await pass(clock, STORE_RETRY_MS - 1);
     expect(reasons).toHaveLength(3);
     for (const ms of [1, STORE_RETRY_MS, STORE_RETRY_MS]) await pass(clock, ms);
@@ -54,7 +54,7 @@ describe("a step of the start", () => {
       return Promise.reject(new Error("The master key is another one."));
     };
     const stopping = new AbortController().signal;
-    const started = repeatWhileAway(step, { clock: new FakeClock(), stopping, onAway: () => {} });
+    const started = repeatWhileAway(step, { clock: new FakeClock(), stopping }, () => {});
     expect(await started.catch(String)).toBe("Error: The master key is another one.");
     expect(tries).toBe(1);
   });
@@ -62,8 +62,12 @@ describe("a step of the start", () => {
   test("that waits is over as soon as the service is stopped", async () => {
     const clock = new FakeClock();
     const stopping = new AbortController();
-    const deps = { clock, stopping: stopping.signal, onAway: () => {} };
-    const started = repeatWhileAway(() => Promise.reject(AWAY), deps);
+    const deps = { clock, stopping: stopping.signal };
+    const started = repeatWhileAway(
+      () => Promise.reject(AWAY),
+      deps,
+      () => {},
+    );
     await turn();
     stopping.abort();
     expect(await started).toBeNull();
@@ -76,7 +80,7 @@ describe("an outage", () => {
   function watched() {
     const clock = new FakeClock();
     const { lines, log } = logging();
-    const outage = new Outage({ clock, log, database: "/data/outgate.db" });
+    const outage = new Outage(clock, log, "/data/outgate.db");
     const state = { probe: (): Promise<void> => Promise.reject(AWAY) };
     outage.watch(() => state.probe());
     return { clock, lines, outage, state };
@@ -136,7 +140,7 @@ describe("an outage", () => {
     outage.stop();
     outage.begin(AWAY);
     const { lines: early, log } = logging();
-    new Outage({ clock, log, database: "/data/outgate.db" }).begin(AWAY);
+    new Outage(clock, log, "/data/outgate.db").begin(AWAY);
     expect([lines, early, clock.timers]).toEqual([[], [], 0]);
   });
 

@@ -146,9 +146,7 @@ export class Process {
     });
     const log = this.#log();
     this.#node =
-      cluster === null
-        ? null
-        : await createNode({ id: ids.node(), cluster, clock: this.clock, log, onBack: async () => {} });
+      cluster === null ? null : await createNode(ids.node(), cluster, { clock: this.clock, log }, async () => {});
     const metrics = new Metrics();
     const clock = this.#node?.clock ?? this.clock;
     const app = { clock, ids, log, metrics, config: CONFIG, store, bus: createBus() };

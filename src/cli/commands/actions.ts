@@ -42,19 +42,29 @@ export function addReadCommands(program: CliCommand): void {
     .option("--timeline", "show what happened to it, oldest first")
     .addHelpText("after", EXIT_CODES_HELP)
     .option(...JSON_OPTION)
-    .sessionAction(async (session, id: string, { wait = 0, timeline = false }: GetOptions) => {
-      const { client, print } = session;
-      const action = await waitForEnd(client.getAction, await client.getAction(await findActionId(session, id)), wait);
-      if (timeline) {
-        print(await client.getTimeline(action.id), (entries) => describeTimeline(entries, session));
-        return EXIT.ok;
-      }
-      if (!session.isJson && action.status === "awaiting_approval") {
-        session.say(describeDecision(action, await client.getDecisionFacts(action.id), session));
-      }
-      await printAction(session, action);
-      return exitCodeOf(action.status, wait > 0);
-    });
+    .sessionAction(
+      async (
+        session,
+        id: string,
+        { wait = 0, timeline = false }: { readonly wait?: number; readonly timeline?: boolean },
+      ) => {
+        const { client, print } = session;
+        const action = await waitForEnd(
+          client.getAction,
+          await client.getAction(await findActionId(session, id)),
+          wait,
+        );
+        if (timeline) {
+          print(await client.getTimeline(action.id), (entries) => describeTimeline(entries, session));
+          return EXIT.ok;
+        }
+        if (!session.isJson && action.status === "awaiting_approval") {
+          session.say(describeDecision(action, await client.getDecisionFacts(action.id), session));
+        }
+        await printAction(session, action);
+        return exitCodeOf(action.status, wait > 0);
+      },
+    );
   addFilterOptions(program.serviceCommand("list", "list actions, newest first"))
     .choice("--status <status>", "may be given several times", STATUSES, statuses)
     .pages()
@@ -92,11 +102,6 @@ export function addReadCommands(program: CliCommand): void {
         release.abort();
       }
     });
-}
-
-interface GetOptions {
-  readonly wait?: number;
-  readonly timeline?: boolean;
 }
 
 type ListOptions = FilterOptions & Pick<ListQuery, "limit" | "cursor"> & { readonly count?: boolean };

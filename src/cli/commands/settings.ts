@@ -438,20 +438,26 @@ export function addSigningCommands(program: CliCommand): void {
       ["outgate signing verify https://api.example.com -H @headers.txt -d @body.json", "exit code 1: no match"],
     ])
     .option(...JSON_OPTION)
-    .sessionAction(async ({ client, io, print }, origin: string, options: VerifyOptions) => {
-      const { header = [], data, base64 } = options;
-      const message = {
-        headers: await headersIn(header, io),
-        ...(data === undefined ? {} : { text: await readValue(data, io) }),
-        ...(base64 === undefined ? {} : { base64: (await readValue(base64, io)).replaceAll(/\s/g, "") }),
-      };
-      const found = await client.verifySignature(origin, message, useOf(options));
-      print(found, () => {
-        const matches = found.secret === null ? [] : [`It matches the ${found.secret} secret.`];
-        return [...matches, ...[...found.problems, ...found.warnings].map((one) => visible(one.message))].join("\n");
-      });
-      return found.valid ? EXIT.ok : EXIT.failed;
-    });
+    .sessionAction(
+      async (
+        { client, io, print },
+        origin: string,
+        options: UseOptions & { readonly header?: readonly string[]; readonly data?: string; readonly base64?: string },
+      ) => {
+        const { header = [], data, base64 } = options;
+        const message = {
+          headers: await headersIn(header, io),
+          ...(data === undefined ? {} : { text: await readValue(data, io) }),
+          ...(base64 === undefined ? {} : { base64: (await readValue(base64, io)).replaceAll(/\s/g, "") }),
+        };
+        const found = await client.verifySignature(origin, message, useOf(options));
+        print(found, () => {
+          const matches = found.secret === null ? [] : [`It matches the ${found.secret} secret.`];
+          return [...matches, ...[...found.problems, ...found.warnings].map((one) => visible(one.message))].join("\n");
+        });
+        return found.valid ? EXIT.ok : EXIT.failed;
+      },
+    );
 }
 
 const CALLBACKS = ["--callbacks", "the secret of callbacks, which is another one"] as const;
@@ -466,10 +472,4 @@ function useOf({ callbacks }: UseOptions): Pick<SigningSecretQuery, "for"> {
 
 interface RotateOptions extends UseOptions {
   readonly all?: boolean;
-}
-
-interface VerifyOptions extends UseOptions {
-  readonly header?: readonly string[];
-  readonly data?: string;
-  readonly base64?: string;
 }
