@@ -27,7 +27,7 @@ interface LockSettings {
   readonly times: LockTimes;
   /** Called once if another service has the lock, so that this one must wait. */
   readonly onWait: () => void;
-  /** Called when another service has taken over the database. Nothing can be written here any more. */
+  /** Called when another service has taken over the database, or another database is in its place. Nothing can be written here any more. */
   readonly onLost: (cause: StoreLost) => void;
 }
 
@@ -44,10 +44,10 @@ const TAKE = `UPDATE service_lock SET holder = ?, name = ?, fence = fence + 1, e
 
 const LOOK = "SELECT holder, name, fence, expires_at FROM service_lock WHERE id = 1";
 
-// Raises the fence, after which no earlier write can be committed. If another service has the lock, this sets NULL, which the
-// column refuses, so that nothing of the write is committed.
+// Raises the fence, after which no earlier write can be committed. If another service has the lock, or the fence is behind a write that
+// was answered, this sets NULL, which the column refuses, so that nothing of the write is committed.
 const RENEW = `UPDATE service_lock SET expires_at = ${NOW} + ?,
-  fence = CASE WHEN holder = ? AND fence < ? THEN ? END WHERE id = 1`;
+  fence = CASE WHEN holder = ? AND fence >= ? AND fence < ? THEN ? END WHERE id = 1`;
 
 const RELEASE = "UPDATE service_lock SET holder = '', expires_at = 0 WHERE id = 1 AND holder = ?";
 
@@ -85,8 +85,9 @@ export class FencedConnection implements DbConnection {
   readonly #connection: DbConnection;
   readonly #settings: LockSettings;
   readonly #closing = new AbortController();
-  /** The fence of the last write. */
+  /** The fence of the last write, and of the last one that was answered. */
   #fence: number;
+  #answered: number;
   #isAway = false;
   #isLost = false;
   #renewedMs = performance.now();
@@ -98,6 +99,7 @@ export class FencedConnection implements DbConnection {
     this.#connection = connection;
     this.#settings = settings;
     this.#fence = fence;
+    this.#answered = fence;
     this.#renewing = this.#renewRegularly();
   }
 
@@ -142,13 +144,15 @@ export class FencedConnection implements DbConnection {
     const { holder, times } = this.#settings;
     const sentMs = performance.now();
     this.#fence += 1;
-    const renew = toStatement(RENEW, [times.lastsMs, holder.id, this.#fence, this.#fence]);
+    const fence = this.#fence;
+    const renew = toStatement(RENEW, [times.lastsMs, holder.id, this.#answered, fence, fence]);
     try {
       const results = await this.#connection.transact([...calls, { command: execute, args: [[renew]] }]);
       // Safe: the command returned it.
       const [renewed] = results.at(-1) as readonly StatementResult[];
       // The row was deleted, so it is unknown who has the lock.
       if (renewed?.changes !== 1) this.#reportLost();
+      this.#answered = fence;
       this.#renewedMs = sentMs;
       this.#isAway = false;
       return results.slice(0, -1);
@@ -181,11 +185,13 @@ export class FencedConnection implements DbConnection {
   #reportLost(): void {
     if (this.#isLost) return;
     this.#isLost = true;
-    this.#settings.onLost(new StoreLost("Another Outgate has taken the database over."));
+    this.#settings.onLost(
+      new StoreLost("Another Outgate has taken the database over, or an older copy is in its place."),
+    );
   }
 }
 
-/** Whether a write failed at `RENEW`. */
+/** Whether a write failed at `RENEW`. Without its table, the database is another one. */
 function isRefusedByLock(error: unknown): boolean {
-  return error instanceof Error && /NOT NULL[^:]*: service_lock\./.test(error.message);
+  return error instanceof Error && /NOT NULL[^:]*: service_lock\.|no such table: service_lock/.test(error.message);
 }

@@ -1,7 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { runStatements } from "../../db/commands/statements.ts";
 import { openRemote } from "../../db/libsql/remote.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
 import { LOCK_TIMES, takeDatabase } from "../../db/libsql/service-lock.ts";
+import { toStatement } from "../../db/sql/sql.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { aCreation, aQuery, NOON } from "../support/factory.ts";
 import { findSqld, startSqld } from "../support/sqld.ts";
@@ -84,12 +86,33 @@ describe.skipIf(sqld === null)("one remote database is one service's", () => {
     process.kill(first.pid, "SIGSTOP");
     const second = await openStoreOf(server, { lockTimes: lockTimesOf(LOCK_MS) });
     process.kill(first.pid, "SIGCONT");
-    expect(await first.line()).toBe("StoreLost: Another Outgate has taken the database over.");
+    expect(await first.line()).toBe(`StoreLost: ${LOST}`);
     expect(await first.exited).toBe(1);
     await second.probe();
     await second.close();
   });
 });
+
+describe.skipIf(sqld === null)("a service whose database is replaced writes nothing to it and ends", () => {
+  test.each([
+    ["by an older copy", "UPDATE service_lock SET fence = fence - 1"],
+    ["by an empty one", "DROP TABLE service_lock"],
+  ])("%s", async (_, replace) => {
+    await using db = await openOver(server);
+    await db.store.probe();
+    const other = openRemote(server, null, CALL_MS);
+    await runStatements(other, [toStatement(replace)]);
+    const { action, ...rest } = aCreation();
+    expect(await failureOf(db.store.actions.create({ action, ...rest }))).toBeInstanceOf(StoreUnavailable);
+    expect(db.fatal.map(String)).toEqual([`StoreLost: ${LOST}`]);
+    const id = toStatement("SELECT id FROM actions WHERE id = ?", [action.id]);
+    expect(await other.read(id)).toEqual([]);
+    await runStatements(other, [toStatement("DROP TABLE IF EXISTS service_lock")]);
+    await other.close();
+  });
+});
+
+const LOST = "Another Outgate has taken the database over, or an older copy is in its place.";
 
 async function failureOf(work: Promise<unknown>): Promise<unknown> {
   return work.then(
