@@ -31,7 +31,6 @@ const KNOWN_ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/|src\/core\/tls\.ts$)/
 /** Each library has one place, so that it can be replaced there. */
 const LIBRARIES: Readonly<Record<string, RegExp>> = {
   typebox: /^(src|mcp)\//,
-  "eventsource-parser": /^(src\/client|mcp\/bridge)\//,
   elysia: /^src\/(http|app)\//,
   "hono/": /^src\/(pages|mail|ui)\//,
   marked: /^src\/pages\/docs\//,

@@ -1,4 +1,4 @@
-import { EventSourceParserStream } from "eventsource-parser/stream";
+import { messagesOf } from "../../src/client/follow.ts";
 import { describeTlsFailure, tlsFailureOf } from "../../src/core/tls.ts";
 
 /** A JSON-RPC message, as far as the relay needs it. */
@@ -104,8 +104,7 @@ const NEWLINE = 0x0a;
 
 /** The data of each server-sent event, as one line. */
 export async function* eventsOf(stream: NonNullable<Response["body"]>): AsyncGenerator<string> {
-  const events = stream.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
-  for await (const { data } of events) yield data.replaceAll("\n", " ");
+  for await (const { data } of messagesOf(stream)) if (data !== null) yield data.replaceAll("\n", " ");
 }
 
 export function errorLine(id: string | number | null, code: number, message: string): string {
