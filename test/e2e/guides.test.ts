@@ -41,7 +41,9 @@ test("the commands of the guides are as a reader has them: of a checkout, of thi
       block.split("\n").flatMap((line) => {
         const isBare = name !== "deploy" && /(?:^|[|;(] *)outgate /.test(line);
         const isElsewhere = line.startsWith("curl") && !line.includes("http://127.0.0.1:3000") && line.includes("/v1/");
-        return isBare || isElsewhere || /\b(?:OWNER|AGENT)_KEY\b/.test(line) ? [`${name}: ${line}`] : [];
+        // To zsh, as it comes, a comment is arguments. Servers have bash, and settings are lines of a file.
+        const isCommented = name !== "deploy" && !/^[A-Z_]+=/.test(line) && / # /.test(line);
+        return isBare || isElsewhere || isCommented || /\b(?:OWNER|AGENT)_KEY\b/.test(line) ? [`${name}: ${line}`] : [];
       }),
     ),
   );
