@@ -187,11 +187,11 @@ export function createKnownRules(
   }
 
   async function judgeAtSend(action: Action, now: Date): Promise<Before | null> {
-    const isLate = action.attempts > 1 || !isWithin(SENT_AT_ONCE_MS, action, now);
+    const isLate = !isSentAtOnce(action, now);
     if (isLate && cluster !== null) await reloadOf(action.accountId);
     // A hold that a grant lifted holds again once the grant was ended.
     const ungranted = isLate && (await isUngranted(action));
-    const before = ungranted || !wasJudged(action, now) ? await judgeAgain(action, now, ungranted) : null;
+    const before = ungranted || !wasJudged(action, isLate) ? await judgeAgain(action, now, ungranted) : null;
     const isStopped = before !== null && before.effect !== "count";
     if (!isStopped && ungranted && isHeldBy(action.creator.hold, action)) {
       return { effect: "hold", policy: policyOfHold("key") };
@@ -200,15 +200,15 @@ export function createKnownRules(
   }
 
   /**
-   * Whether the create has judged a call by the rules in force. Delayed and older calls are judged again, since rules may depend on
-   * the time; so are later runs, which count anew.
+   * Whether the create has judged a call that is sent at once by the rules in force. Delayed and older calls are judged again, since
+   * rules may depend on the time; so are later runs, which count anew.
    */
-  function wasJudged({ accountId, createdAt, extras, run }: Action, now: Date): boolean {
+  function wasJudged({ accountId, createdAt, extras, run }: Action, isLate: boolean): boolean {
     const own = known.get(accountId);
     // Without rules there is nothing to judge.
     if (own === undefined) return true;
     const isKnown = createdAt.getTime() - own.knownSince.getTime() > CREATE_MS_MAX;
-    return isKnown && isWithin(CREATE_MS_MAX, { createdAt }, now) && extras.runAt === undefined && run === 1;
+    return isKnown && !isLate && extras.runAt === undefined && run === 1;
   }
 
   /** What the rules in force say before a send. Once somebody has decided on the call, they can only refuse it. */
@@ -277,12 +277,11 @@ export function createKnownRules(
 }
 
 /**
- * Whether an action was created within this time. If the clock was set back since, it is unknown when; another node's clock may be
- * a little ahead.
+ * Whether this is the first attempt of an action that was just created. If the clock was set back since, it is unknown when it was;
+ * another node's clock may be a little ahead.
  */
-function isWithin(ms: number, { createdAt }: Pick<Action, "createdAt">, now: Date): boolean {
-  const sinceMs = now.getTime() - createdAt.getTime();
-  return sinceMs >= -SENT_AT_ONCE_MS && sinceMs <= ms;
+function isSentAtOnce({ createdAt, attempts }: Pick<Action, "createdAt" | "attempts">, now: Date): boolean {
+  return attempts <= 1 && Math.abs(now.getTime() - createdAt.getTime()) <= SENT_AT_ONCE_MS;
 }
 
 /** The counts to which a call was not added yet, because their rules are new or depend on the time. */

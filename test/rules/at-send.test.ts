@@ -111,6 +111,18 @@ test("a rule about the time of day is asked when a delayed call is sent, also wh
   await engine.saw(byNight.id, { status: "awaiting_approval", attempts: 0 });
 });
 
+test("a rule about the time of day is asked before a further attempt, however soon after the create", async () => {
+  const settings = { retryBaseMs: 2_000 };
+  await using engine = await openEngine({ sender: answering(NOT_SENT, answered(200)), settings });
+  // It is midnight.
+  await rule(engine, { between: { from: "18:00", to: "24:00", timezone: "UTC" } });
+  engine.clock.advance(18 * 60 * MINUTE_MS - 1_000);
+  const { id } = (await engine.actionService.create(agentOf(engine), requestFor({}))).action;
+  await engine.saw(id, { status: "pending", attempts: 1 });
+  engine.clock.advance(3_000);
+  await engine.saw(id, { status: "awaiting_approval", attempts: 1 });
+});
+
 test("delayed calls that were not counted at their create are counted when they are sent, and beyond the limit held", async () => {
   const sender = answering(answered(200));
   await using engine = await openEngine({ sender });
