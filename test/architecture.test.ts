@@ -48,6 +48,7 @@ const LIBRARIES: Readonly<Record<string, RegExp>> = {
   croner: /^src\/runtime\//,
   "@marcbachmann/cel-js": /^src\/rules\/expression\.ts$/,
   re2js: /^src\/rules\/expression\.ts$/,
+  ky: /^src\/client\//,
   commander: /^src\/cli\//,
   "@bomb.sh/tab": /^src\/cli\//,
   "prom-client": /^src\/observability\//,

@@ -1,3 +1,4 @@
+import ky from "ky";
 import { describeTlsFailure, tlsFailureOf } from "../core/tls.ts";
 import type { ErrorEnvelope } from "./api.ts";
 import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./types.ts";
@@ -34,6 +35,7 @@ const RETRY_BASE_MS = 250;
 
 const RETRY_AFTER_MS_MAX = 10_000;
 
+/** Turns ky's own retries and timeout off, since its timeout doesn't cover the response body. */
 export function createTransport(settings: ClientSettings): Transport {
   const { timeoutMs = TIMEOUT_MS, tries = TRIES, retryBaseMs = RETRY_BASE_MS, parse = JSON.parse } = settings;
   // For example from an unset variable. Would fail as if the service were down.
@@ -126,11 +128,14 @@ function prepare({ url, apiKey, stringify = JSON.stringify }: ClientSettings, ca
       ...headers,
     }),
     ...(body === undefined ? {} : { body: stringify(body) }),
+    retry: 0,
+    throwHttpErrors: false,
     redirect: "manual",
+    timeout: false,
   } as const;
   return (limit) => {
     const signals = [limit, signal].filter((one) => one !== undefined);
-    return fetch(`${url.replace(/(?<!\/)\/+$/, "")}${target}`, { ...options, signal: AbortSignal.any(signals) });
+    return ky(`${url.replace(/(?<!\/)\/+$/, "")}${target}`, { ...options, signal: AbortSignal.any(signals) });
   };
 }
 

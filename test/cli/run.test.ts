@@ -152,7 +152,7 @@ test.each<[command: string, schema: TObject, others: Readonly<Record<string, str
 
 test("no command waits for libraries of the service: schemas alone take a tenth of a second", async () => {
   const libraries = await librariesOf(join(import.meta.dir, "../../src/cli/binary-main.ts"), { isLazyToo: false });
-  expect(libraries.toSorted()).toEqual(["@bomb.sh/tab", "commander", "ipaddr.js"]);
+  expect(libraries.toSorted()).toEqual(["@bomb.sh/tab", "commander", "ipaddr.js", "ky"]);
 });
 
 test.each([
