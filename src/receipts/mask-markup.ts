@@ -60,10 +60,25 @@ function maskAttributes(text: string, masking: Masking): string {
 }
 
 /**
+ * Tells whether the `=` at a position is of an attribute of a tag with a name and a value, which have nothing to do with those of
+ * other tags. Ask for the positions in order.
+ */
+export function ownAttributesIn(text: string): (sign: number) => boolean {
+  let [tag, nextTag] = [0, 0];
+  let signs: ReadonlySet<number> | null = null;
+  return (sign) => {
+    if (nextTag <= sign) signs = null;
+    while (nextTag <= sign) [tag, nextTag] = [nextTag, indexOrEnd(text, "<", nextTag + 1)];
+    signs ??= signsOfOwnAttributes(text.slice(tag, nextTag));
+    return signs.has(sign - tag);
+  };
+}
+
+/**
  * Where the `=` of each attribute is, if the tag holds a name and a value of its own, which `maskMarkup` reads in any order.
  * Else none: the value may be in an element inside of it.
  */
-export function signsOfOwnAttributes(tag: string): ReadonlySet<number> {
+function signsOfOwnAttributes(tag: string): ReadonlySet<number> {
   const attributes = TAG_START.test(tag) ? attributesIn(tag) : [];
   const isWhole =
     attributes.some(({ name }) => isNamingMember(name)) && attributes.some(({ name }) => isNamedMember(name));

@@ -26,7 +26,7 @@ import {
   WORD_END,
 } from "./characters.ts";
 import { decode, kindOf, withoutEntities } from "./mask-encoded.ts";
-import { signsOfOwnAttributes } from "./mask-markup.ts";
+import { ownAttributesIn } from "./mask-markup.ts";
 import {
   EditedText,
   endOfMask,
@@ -70,22 +70,19 @@ class NamedValues {
   readonly #masked: EditedText;
   /** Values up to here were checked. */
   #checked = 0;
-  /** Whether there is a `?` or `#` before this position, with no blank in between. */
+  /** Whether there is a `?` or `#` before `#queryRead`, with no blank in between. */
   #isInQuery = false;
   #queryRead = 0;
   /** The kind of secret that the next `value` holds, or null. */
   #pending: string | null = null;
-  /** The last `<` that was read, and the next one. */
-  #tag = 0;
-  #nextTag = 0;
-  /** What `signsOfOwnAttributes` found in the tag; null: it was not asked yet. */
-  #ownSigns: ReadonlySet<number> | null = null;
+  readonly #isOwnAttribute: (sign: number) => boolean;
 
   constructor(text: string, isQuoted: boolean, masking: Masking) {
     this.#text = text;
     this.#isQuoted = isQuoted;
     this.#masking = masking;
     this.#masked = new EditedText(text);
+    this.#isOwnAttribute = ownAttributesIn(text);
   }
 
   masked(): string {
@@ -93,15 +90,15 @@ class NamedValues {
     let [colon, equals] = [indexOrEnd(text, ":", 0), indexOrEnd(text, "=", 0)];
     while (colon < text.length || equals < text.length) {
       const at = Math.min(colon, equals);
-      if (at >= this.#checked) this.#checked = Math.max(at + 1, this.#separator(at, at === colon));
+      if (at >= this.#checked) this.#checked = Math.max(at + 1, this.#maskAfter(at, at === colon));
       if (at === colon) colon = indexOrEnd(text, ":", Math.max(at + 1, this.#checked));
       else equals = indexOrEnd(text, "=", Math.max(at + 1, this.#checked));
     }
     return this.#masked.toString();
   }
 
-  /** Masks the value after a separator. Returns where to read on. */
-  #separator(at: number, isColon: boolean): number {
+  /** Masks the value after a separator if its name means a secret. Returns where to read on. */
+  #maskAfter(at: number, isColon: boolean): number {
     const text = this.#text;
     if (isColon && !this.#separates(at)) return at;
     let end = at;
@@ -118,7 +115,7 @@ class NamedValues {
     if (kind === null) return at;
     const before = text.charCodeAt(start - 1);
     const quote = !closing && means(before, QUOTE) ? before : 0;
-    return this.#value({ start, at, isColon, isLineStart: this.#isLineStart(start), quote }, kind);
+    return this.#maskValue({ start, at, isColon, isLineStart: this.#isLineStart(start), quote }, kind);
   }
 
   /** Whether the character separates a name from a value, unlike in `https://` and `Auth::Token`. */
@@ -130,7 +127,7 @@ class NamedValues {
   #kindOf(start: number, end: number, at: number, isColon: boolean): string | null {
     const text = this.#text;
     const name = text.slice(start, end);
-    const kind = kindOf(name, !isColon && this.#readQuery(at)) ?? this.#kindAfterEscape(start, name);
+    const kind = kindOf(name, !isColon && this.#isQueryAt(at)) ?? this.#kindAfterEscape(start, name);
     if (kind !== null) return kind;
     if (name.length <= PAIR_CHARS_MAX && isNamingMember(name)) {
       this.#pending = this.#isOwnAttribute(at) ? null : secretKind(this.#firstWord(at + 1));
@@ -145,17 +142,6 @@ class NamedValues {
     let word = start - 1;
     while (word > 0 && start - word < FLOW_CHARS_MAX && !means(text.charCodeAt(word - 1), NAME_END)) word -= 1;
     return pairKind(text.slice(word, start - 1), name);
-  }
-
-  /** Whether this is an attribute of a tag with a name and a value, which have nothing to do with those of other tags. */
-  #isOwnAttribute(sign: number): boolean {
-    if (this.#nextTag <= sign) this.#ownSigns = null;
-    while (this.#nextTag <= sign) {
-      this.#tag = this.#nextTag;
-      this.#nextTag = indexOrEnd(this.#text, "<", this.#tag + 1);
-    }
-    this.#ownSigns ??= signsOfOwnAttributes(this.#text.slice(this.#tag, this.#nextTag));
-    return this.#ownSigns.has(sign - this.#tag);
   }
 
   /** In YAML, a line that begins with `:` has the value of `? password` on the line above. */
@@ -176,7 +162,8 @@ class NamedValues {
     return this.#text.charCodeAt(at) === BACKSLASH && (next === "n" || next === "r" || next === "t");
   }
 
-  #readQuery(end: number): boolean {
+  /** Whether `end` is in the query of a URL. */
+  #isQueryAt(end: number): boolean {
     for (; this.#queryRead < end; this.#queryRead += 1) {
       const code = this.#text.charCodeAt(this.#queryRead);
       if (means(code, QUERY | QUERY_END)) this.#isInQuery = means(code, QUERY);
@@ -198,14 +185,15 @@ class NamedValues {
     return at;
   }
 
-  #value(name: Name, kind: string): number {
+  /** Masks the value of a name. Returns its end. */
+  #maskValue(name: Name, kind: string): number {
     const text = this.#text;
     let sign = name.at + 1;
     // `=>`, `:=`, `==`
     while (sign < name.at + 3 && (text.charCodeAt(sign) === GREATER || text.charCodeAt(sign) === EQUALS)) sign += 1;
     const start = this.#skipBlanks(sign);
     if (name.isColon && name.isLineStart && !this.#isQuoted && BLOCK.test(text.slice(start, start + BLOCK_CHARS_MAX))) {
-      return this.#block(name, start, kind);
+      return this.#maskBlock(name, start, kind);
     }
     const quotes = TRIPLE_QUOTES.find((three) => text.startsWith(three, start));
     if (quotes !== undefined)
@@ -286,7 +274,7 @@ class NamedValues {
   }
 
   /** Masks a YAML block: the lines indented further than their name; the lines of a list may have the same indent. */
-  #block(name: Name, start: number, kind: string): number {
+  #maskBlock(name: Name, start: number, kind: string): number {
     const text = this.#text;
     const isWritten = endOf(text, start, LINE_END) > start;
     const lineStart = this.#lineStart(name.start);
