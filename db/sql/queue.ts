@@ -1,7 +1,7 @@
 import { and, type Column, count, eq, gt, lt, lte, or, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
-import { type Claimed, startAttempt } from "../../src/core/settle.ts";
+import { type Lease, startAttempt } from "../../src/core/settle.ts";
 import {
   DATE_MS_MAX,
   DUE_LANES_SCANNED_MAX,
@@ -35,12 +35,12 @@ export type QueueContext = Omit<StoreContext, "seal" | "written">;
 export function createActionQueue(db: StoreContext): Queue<Action> {
   const { reader, seal, written } = db;
   const parse = (row: Row) => actionOf(row, seal);
-  const claimedFrom: ClaimedFrom<Action> = (id, revision, at) => {
+  const fromMemory: FromMemory<Action> = (id, revision, at) => {
     const action = written.take(id, revision - 1);
     return action === null ? null : startAttempt(action, at);
   };
   const { id, accountId, leaseUntil } = actions;
-  const queue = createQueue("action", db, parse, claimedFrom);
+  const queue = createQueue("action", db, parse, fromMemory);
   return {
     ...queue,
     async claimDue(asked) {
@@ -90,14 +90,14 @@ function voidFrom(now: Date): Date {
 }
 
 /** The claimed row from memory; null: it must be read. `revision`: after the claim. */
-type ClaimedFrom<T> = (id: string, revision: number, at: Claimed) => T | null;
+type FromMemory<T> = (id: string, revision: number, at: Lease) => T | null;
 
 /** What the queues of actions and of notifications share. */
 export function createQueue<T extends object>(
   queue: QueueName,
   { reader, writer, onUnreadable }: QueueContext,
   parse: (row: Row) => T,
-  claimedFrom: ClaimedFrom<T> | null = null,
+  fromMemory: FromMemory<T> | null = null,
 ) {
   const { lanes, claimedBy, claimedWith } = READS[queue];
   /** Reads active rows, and ends those that can't be read, so that they don't block the queue. */
@@ -127,11 +127,11 @@ export function createQueue<T extends object>(
         leaseUntil: at.leaseUntil.getTime(),
         by: at.by ?? "",
       });
-      const known = won.map(({ id, fence }) => claimedFrom?.(id, fence, at) ?? null);
+      const known = won.map(({ id, fence }) => fromMemory?.(id, fence, at) ?? null);
       const missing = won.flatMap(({ id }, n) => (known[n] === null ? [id] : []));
-      const values = { ids: missing, leaseUntil: at.leaseUntil };
-      const found = missing.length === 0 ? [] : await claimedWith.raw(reader, values);
-      const read = await readAll(found, (row) => ({
+      const stored =
+        missing.length === 0 ? [] : await claimedWith.raw(reader, { ids: missing, leaseUntil: at.leaseUntil });
+      const read = await readAll(stored, (row) => ({
         id: row["id"],
         row: parse(row),
         largeBytes: largeOf(row["bytes"]),
@@ -148,7 +148,7 @@ export function createQueue<T extends object>(
       };
     },
     reschedule: (setBack: SetBack, limit: number) => writer.run(commands.reschedule, queue, setBack, limit),
-    async claimed(accountIds: readonly string[], { leaseUntil, by = "" }: Claimed) {
+    async claimed(accountIds: readonly string[], { leaseUntil, by = "" }: Lease) {
       return readAll(await claimedBy.raw(reader, { accountIds, leaseUntil, by }), parse);
     },
   };

@@ -14,7 +14,7 @@ interface GaugeSources {
     readonly isUnavailable: boolean;
   };
   readonly delivery: Pick<Delivery, "storeAway"> & {
-    readonly kept: Pick<Delivery["kept"], "count" | "bytes">;
+    readonly unwritten: Pick<Delivery["unwritten"], "count" | "bytes">;
     readonly loop: Pick<Delivery["loop"], "inFlight">;
   };
   readonly feed: Pick<Feed, "count">;
@@ -66,11 +66,11 @@ export function addGauges(metrics: Metrics, { store, delivery, feed, countNodes,
 }
 
 /** Counts the results of attempts that are known but not yet written. */
-export function addKeptGauges(metrics: Metrics, { kept }: Pick<GaugeSources["delivery"], "kept">): void {
-  metrics.addGauge("outgate_results_kept", "Results that are known and not written yet.", () => kept.count);
+export function addKeptGauges(metrics: Metrics, { unwritten }: Pick<GaugeSources["delivery"], "unwritten">): void {
+  metrics.addGauge("outgate_results_kept", "Results that are known and not written yet.", () => unwritten.count);
   metrics.addGauge(
     "outgate_results_kept_bytes",
     "Memory that they hold; nothing is claimed above 64 MB.",
-    () => kept.bytes,
+    () => unwritten.bytes,
   );
 }

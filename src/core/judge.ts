@@ -74,7 +74,7 @@ export interface JudgedAt {
 }
 
 /** What happens before an attempt: it is stopped, or counted by rules that did not apply, and so did not count it, at the create. */
-export type Before = Stop | { readonly effect: "count"; readonly counts: readonly RuleCount[] };
+export type RulingAtSend = Stop | { readonly effect: "count"; readonly counts: readonly RuleCount[] };
 
 /** The rules of accounts, for code that decides on requests. */
 export interface Judge {
@@ -97,7 +97,7 @@ export interface Judge {
    * A rule that holds or counts the call applies before its first send, unless somebody who may approve has decided on it; also
    * if it passed by a grant that was ended since.
    */
-  judgeAtSend(action: Action, now: Date): Promise<Before | null>;
+  judgeAtSend(action: Action, now: Date): Promise<RulingAtSend | null>;
   /** Reads the rules of an account if they have changed. Rejects when the store is unavailable. */
   reloadOf(accountId: string): Promise<void>;
   /** Records that a rule refused a request. False: rules were written since, so the request must be decided again. */

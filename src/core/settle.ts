@@ -7,6 +7,29 @@ import { SYSTEM } from "./roles.ts";
 import type { TimelineEvent } from "./timeline.ts";
 import { type Backoff, backoffMs, isOneOfStatuses, retryAfterMs, type StatusPattern } from "./retry.ts";
 
+/** When a claim was made, and until when it holds unless its attempt is settled. */
+export interface Lease {
+  readonly now: Date;
+  readonly leaseUntil: Date;
+  /** The node that claims, if there may be several: two nodes may claim with the same lease end. */
+  readonly by?: string;
+}
+
+/** A claimed action: active, with the attempt counted before anything is sent. */
+export function startAttempt(action: Action, { now, leaseUntil }: Lease): Action {
+  const status = statusAfter(action, "claim");
+  return {
+    ...action,
+    status,
+    revision: action.revision + 1,
+    attempts: action.attempts + 1,
+    dueAt: null,
+    leaseUntil,
+    startedAt: action.startedAt ?? now,
+    result: null,
+  };
+}
+
 /** The end of an attempt. Time and randomness are arguments, so that `settle` is pure. */
 export interface AttemptEnd {
   readonly outcome: Outcome;
@@ -174,28 +197,6 @@ function attemptMade(
     duration_ms: durationMs,
     next_retry_at: next?.toISOString() ?? null,
     location: outcome.kind === "answered" && outcome.code >= 300 && outcome.code < 400 ? outcome.location : null,
-  };
-}
-
-export interface Claimed {
-  readonly now: Date;
-  readonly leaseUntil: Date;
-  /** The node that claims, if there may be several: two nodes may claim with the same lease end. */
-  readonly by?: string;
-}
-
-/** A claimed action: active, with the attempt counted before anything is sent. */
-export function startAttempt(action: Action, { now, leaseUntil }: Claimed): Action {
-  const status = statusAfter(action, "claim");
-  return {
-    ...action,
-    status,
-    revision: action.revision + 1,
-    attempts: action.attempts + 1,
-    dueAt: null,
-    leaseUntil,
-    startedAt: action.startedAt ?? now,
-    result: null,
   };
 }
 

@@ -5,7 +5,7 @@ import type { ActionPolicy } from "./action-policy.ts";
 import type { AuditEntry, AuditStore } from "./audit.ts";
 import type { Change, KeptResponse } from "./changes.ts";
 import type { Search, MaskedTexts } from "./search.ts";
-import type { Claimed } from "./settle.ts";
+import type { Lease } from "./settle.ts";
 import type { KeyKind } from "./dedupe.ts";
 import type { Notification, NotificationChange, NotificationStatus } from "./notification.ts";
 import type { RejectionCount, RejectionEntry, RejectionStore } from "./rejections.ts";
@@ -75,7 +75,7 @@ export interface Creation {
    * Claims a new pending action in the same commit, since the caller has a slot for it. If a pause covers the action, it is
    * stored unclaimed.
    */
-  readonly claim: Claimed | null;
+  readonly claim: Lease | null;
   /** Set if its creator is subject to the limit on rejected requests. */
   readonly rejection?: RejectionEntry | null;
   /** Set if its key has a daily limit. A create that is stored counts. */
@@ -186,7 +186,7 @@ export interface Claim {
   readonly bytesMax: number;
   /** False: each lane ends before its first row of more than `SMALL_ROW_BYTES_MAX`. */
   readonly takesLarge: boolean;
-  readonly at: Claimed;
+  readonly at: Lease;
 }
 
 interface ClaimedRow<Row> {
@@ -221,7 +221,7 @@ export interface Queue<Row> {
    */
   orphans(leaseBefore: Date | null, limit: number, after: Row | null): Promise<readonly Row[]>;
   /** Rows of these accounts that are active under exactly this claim: for claims whose response was lost. */
-  claimed(accountIds: readonly string[], at: Claimed): Promise<readonly Row[]>;
+  claimed(accountIds: readonly string[], at: Lease): Promise<readonly Row[]>;
 
   /**
    * Moves the due times of pending rows that were scheduled before the clock was set back: never before now, and never later

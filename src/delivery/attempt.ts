@@ -1,5 +1,5 @@
 import { USER_AGENT } from "../config/config.ts";
-import { type Action, isExpired, largeBytesOf } from "../core/action.ts";
+import { type Action, isExpired } from "../core/action.ts";
 import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../core/body.ts";
 import { type HashOf, matchesApproval } from "../core/dedupe.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
@@ -12,16 +12,9 @@ import { UnreadableSecret } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route, Sender } from "../outbound/sender.ts";
 import type { CallRates } from "./call-rates.ts";
 import type { RunAttempt } from "./in-flight.ts";
-import { type Due, type LoopContext, NOTHING_DUE } from "./scheduler.ts";
+import type { LoopContext } from "./scheduler.ts";
 import type { Settlement } from "./settlement.ts";
 import type { Header, SignedHeaders } from "./signing.ts";
-
-/** The due row of an action that has changed, if it is pending now. */
-export function dueAction(action: Action): readonly Due[] {
-  const { status, dueAt } = action;
-  if (status !== "pending" || dueAt === null) return NOTHING_DUE;
-  return [{ lane: action, dueAt, isLarge: largeBytesOf(action) !== undefined }];
-}
 
 interface AttemptNeeds {
   readonly sender: Sender;
@@ -55,9 +48,9 @@ export function createAttempt(
       return null;
     };
     if (!matchesApproval(action, hashOf)) return refuse("altered");
-    const before = await rules.judgeAtSend(action, clock.now());
-    if (before?.effect === "count") {
-      const counted = await settlement.count(action, before.counts);
+    const ruling = await rules.judgeAtSend(action, clock.now());
+    if (ruling?.effect === "count") {
+      const counted = await settlement.count(action, ruling.counts);
       if (counted === null) {
         releaseSlot();
         // It will be claimed again, and judged by what others have counted meanwhile.
@@ -65,9 +58,9 @@ export function createAttempt(
         return null;
       }
       action = counted;
-    } else if (before !== null) {
+    } else if (ruling !== null) {
       releaseSlot();
-      await settlement.withhold(action, before);
+      await settlement.withhold(action, ruling);
       return null;
     }
     const request = await requestOf(action, signedHeaders, clock.now()).catch((error: unknown) => {
@@ -117,11 +110,10 @@ export function createAttempt(
     const outcome = await sender.send(request, {
       timeoutMs,
       stop,
-      // Checked again once connected, which may take seconds.
+      // Checked again once connected, which may take seconds, and after the wait for its turn.
       async mayBegin() {
-        if ((hindered = hindrance()) === null && !(await mayLeave())) hindered = "rated";
-        // It may have waited.
-        return (hindered ??= hindrance()) === null;
+        hindered = hindrance() ?? ((await mayLeave()) ? hindrance() : "rated");
+        return hindered === null;
       },
       keepFor: mayUseKept(action) ? action.accountId : null,
       ...(credential !== null && {

@@ -14,8 +14,8 @@ interface CallbackNeeds extends PostDeps {
 /** Posts the body that was stored with the change, signed with the account's secret for callbacks. */
 export function createCallback({ clock, config, store }: AppContext, needs: CallbackNeeds): Deliver {
   const { outbox } = store;
-  const timeoutMax = config.attemptTimeoutMs;
-  const altered = () => deliveryOf({ kind: "not_sent", fault: "altered" }, clock.now(), timeoutMax);
+  const timeoutMsMax = config.attemptTimeoutMs;
+  const altered = () => deliveryOf({ kind: "not_sent", fault: "altered" }, clock.now(), timeoutMsMax);
   return async (notification, stop) => {
     const { id, accountId, attempts } = notification;
     const { target: url } = notification.message;
@@ -35,7 +35,7 @@ export function createCallback({ clock, config, store }: AppContext, needs: Call
       needs,
       notification,
       { accountId, url, body, isSigned: true },
-      { timeoutMax, stop, keepFor, mayBegin },
+      { timeoutMsMax, stop, keepFor, mayBegin },
     );
   };
 }

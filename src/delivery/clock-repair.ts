@@ -7,7 +7,11 @@ import type { UnwrittenResults } from "./unwritten-results.ts";
  * Moves the due times of a queue after the wall clock was set back. They are wall-clock times, since they outlive the process,
  * so every row would wait longer. A clock set forward or a suspended machine only makes rows due earlier, which does no harm.
  */
-export function createClockRepair(clock: Clock, queue: Pick<Queue<unknown>, "reschedule">, kept: UnwrittenResults) {
+export function createClockRepair(
+  clock: Clock,
+  queue: Pick<Queue<unknown>, "reschedule">,
+  unwritten: UnwrittenResults,
+) {
   /** By how much the wall clock is ahead of the monotonic clock. */
   const readAheadMs = () => clock.now().getTime() - clock.monotonicMs();
   let aheadMs = readAheadMs();
@@ -40,7 +44,7 @@ export function createClockRepair(clock: Clock, queue: Pick<Queue<unknown>, "res
       }
       setBackMs = Math.max(0, setBackMs - byMs);
       // Results that are kept, and writes under way, may still bring due times from before the clock was set back.
-      isDue = byMs > 0 || (isDue && kept.count > 0);
+      isDue = byMs > 0 || (isDue && unwritten.count > 0);
     },
   };
 }

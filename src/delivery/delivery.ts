@@ -21,14 +21,15 @@ import type { ActivePauses } from "../pauses/active-pauses.ts";
 import type { Enqueue } from "../receipts/enqueue.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { WHOLE_SHARE } from "../runtime/membership.ts";
-import { createAttempt, dueAction } from "./attempt.ts";
+import { createAttempt } from "./attempt.ts";
 import { CallRates } from "./call-rates.ts";
 import { createCallback } from "./callbacks.ts";
-import { OpenFiles, Turns } from "./in-flight.ts";
+import { Turns } from "./in-flight.ts";
 import { createMail } from "./mails.ts";
 import { createMessage } from "./messages.ts";
 import { createNotificationScheduler } from "./notifications.ts";
-import { type DeliveryNode, Scheduler } from "./scheduler.ts";
+import { OpenFiles } from "./open-files.ts";
+import { type DeliveryNode, type Due, NOTHING_DUE, Scheduler } from "./scheduler.ts";
 import { Settlement } from "./settlement.ts";
 import { createSignedHeaders, type SecretsInUse } from "./signing.ts";
 import { UnwrittenResults } from "./unwritten-results.ts";
@@ -61,8 +62,8 @@ export type Delivery = ReturnType<typeof createDelivery>;
 export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
   const { secrets, sender, node, hosts, channels, paused, rules, grants, credentials } = needs;
   const { clock, log, metrics, config, store } = context;
-  const kept = new UnwrittenResults(clock);
-  const app = { ...context, kept, node, files: new OpenFiles(clock, log), turns: new Turns() };
+  const unwritten = new UnwrittenResults(clock);
+  const app = { ...context, unwritten, node, files: new OpenFiles(clock, log), turns: new Turns() };
   const settlement = new Settlement(app, needs);
   const rates = new CallRates({
     clock,
@@ -92,7 +93,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
       rates,
       isPaused: paused.isPaused,
     }),
-    ends: {
+    recovery: {
       // What a dead process had in flight ends as `unknown`: the target may have received it.
       recover: (action) => settlement.recover(action),
       // The row was read back without its last result, which stays as it is.
@@ -164,7 +165,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
     reserve: (action: Action) =>
       largeBytesOf(action) === undefined ? actionLoop.reserve(action, hosts.retrySettingsOf(action).timeoutMs) : null,
     /** Results of attempts that are known but not yet written. */
-    kept,
+    unwritten,
     /** The loop that sends actions. */
     loop: actionLoop,
     /** Which loops claim nothing because the store is unavailable. */
@@ -192,4 +193,11 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
       await Promise.all(loops.map((loop) => loop.drain(limitMs)));
     },
   };
+}
+
+/** The due row of an action that has changed, if it is pending now. */
+function dueAction(action: Action): readonly Due[] {
+  const { status, dueAt } = action;
+  if (status !== "pending" || dueAt === null) return NOTHING_DUE;
+  return [{ lane: action, dueAt, isLarge: largeBytesOf(action) !== undefined }];
 }

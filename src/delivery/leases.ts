@@ -1,11 +1,11 @@
 import type { Clock } from "../core/clock.ts";
 import { LEASE_GRACE_MS, UNCONFIRMED_CLAIMS_MAX } from "../core/limits.ts";
-import type { Claimed } from "../core/settle.ts";
+import type { Lease } from "../core/settle.ts";
 
 /** A claim whose response was lost: the store may have rows of these accounts as active under it. */
 interface LostClaim {
   readonly accountIds: readonly string[];
-  readonly at: Claimed;
+  readonly at: Lease;
 }
 
 /** How much later than requested a lease may end in order to be unique. If the clock was set back by more, begin anew. */
@@ -33,7 +33,7 @@ export class Leases {
    * Begins a claim now, for attempts that take up to `timeoutMs` or the server's timeout, whichever is longer. No two claims
    * of a node have the same lease end, so node and lease end identify a claim.
    */
-  begin(timeoutMs = 0): Claimed {
+  begin(timeoutMs = 0): Lease {
     const now = this.#clock.now();
     const by = this.#nodeId;
     const endMs = now.getTime() + Math.max(this.#attemptTimeoutMs, timeoutMs) + LEASE_GRACE_MS;
@@ -44,7 +44,7 @@ export class Leases {
   }
 
   /** Call it when the store has answered: what it has claimed is known. */
-  end({ leaseUntil }: Claimed): void {
+  end({ leaseUntil }: Lease): void {
     this.#open.delete(leaseUntil.getTime());
   }
 

@@ -28,7 +28,7 @@ interface Message {
 export function createMessage({ clock, config, store }: AppContext, needs: MessageNeeds): Deliver {
   const { channels, credentials, credentialRequests } = store;
   const { baseUrl } = config;
-  const timeoutMax = Math.min(config.attemptTimeoutMs, MESSAGE_TIMEOUT_MS);
+  const timeoutMsMax = Math.min(config.attemptTimeoutMs, MESSAGE_TIMEOUT_MS);
 
   /** The question whether to approve an action; null if nobody must be asked any more. */
   const question = async (notification: Notification, at: Date): Promise<Message | null> => {
@@ -65,7 +65,7 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
     const { channel, body, isSigned } = message;
     const { accountId, url } = channel;
     if (url === null) return UNREADABLE;
-    return post(clock, needs, notification, { accountId, url, body, isSigned }, { timeoutMax, stop, keepFor: null });
+    return post(clock, needs, notification, { accountId, url, body, isSigned }, { timeoutMsMax, stop, keepFor: null });
   };
 }
 

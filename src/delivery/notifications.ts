@@ -31,7 +31,7 @@ interface NotificationNeeds extends Pick<
  */
 export function createNotificationScheduler(app: LoopContext, needs: NotificationNeeds): Scheduler<Notification> {
   const { kind, deliver, channels, ...loop } = needs;
-  const { clock, files, ids, log, metrics, kept, store } = app;
+  const { clock, files, ids, log, metrics, unwritten, store } = app;
   const { outbox } = store;
   const name = `${kind}s` as const;
 
@@ -76,7 +76,7 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
     const now = clock.now();
     const change = changeOf(notification, delivery, now);
     const names = { id: notification.id, attempt: notification.attempts };
-    const written = await kept.write({
+    const written = await unwritten.write({
       // Nothing more than the fixed size: the body of a callback is in the store already.
       bytes: 0,
       write: async (isRepeat) =>
@@ -112,7 +112,7 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
       releaseSlot();
       await settle(notification, delivery, durationMs);
     },
-    ends: {
+    recovery: {
       async recover(notification) {
         const now = clock.now();
         const change = changeOf(notification, INTERRUPTED, now);

@@ -69,7 +69,7 @@ export async function postNow(
 }
 
 interface PostLimits {
-  readonly timeoutMax: number;
+  readonly timeoutMsMax: number;
   readonly stop: AbortSignal;
   /** See `SendLimits`. */
   readonly keepFor: string | null;
@@ -83,12 +83,12 @@ export async function post(
   needs: PostDeps,
   notification: Notification,
   text: Omit<Post, "id">,
-  { timeoutMax, stop, keepFor, mayBegin = () => true }: PostLimits,
+  { timeoutMsMax, stop, keepFor, mayBegin = () => true }: PostLimits,
 ): Promise<DeliveryResult> {
   const now = clock.now();
   const request = await postRequest(needs, { ...text, id: notification.id }, now).catch(deliveryFault);
-  if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, timeoutMax);
-  const timeoutMs = attemptMs(notification, clock.now(), timeoutMax);
+  if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, timeoutMsMax);
+  const timeoutMs = attemptMs(notification, clock.now(), timeoutMsMax);
   if (timeoutMs === 0) return { kind: "not_started", why: "late" };
   let why: "stopping" | "rated" = "stopping";
   const outcome = await needs.sender.send(request, {
@@ -96,9 +96,9 @@ export async function post(
     stop,
     keepFor,
     async mayBegin() {
-      const isLate = !(await mayBegin());
-      if (isLate) why = "rated";
-      return !isLate;
+      const isInTurn = await mayBegin();
+      if (!isInTurn) why = "rated";
+      return isInTurn;
     },
   });
   if (outcome.kind === "stopped") return { kind: "not_started", why };

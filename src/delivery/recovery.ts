@@ -5,7 +5,7 @@ import { errorName, type Log } from "../observability/log.ts";
 import { type Queue, StoreUnavailable } from "../core/store.ts";
 
 /** How to end rows that no attempt of this process works on. */
-export interface RowEnds<Row> {
+export interface RowRecovery<Row> {
   /** Ends a row that a dead process left active. False: another process has ended it already. */
   readonly recover: (row: Row) => Promise<boolean>;
   /** Gives back a claim that was committed although its response was lost. */
@@ -26,7 +26,7 @@ interface Rescue<Row> {
   readonly log: Pick<Log, "error">;
   readonly queue: Pick<Queue<Row>, "orphans">;
   readonly clock: Clock;
-  readonly ends: Pick<RowEnds<Row>, "recover" | "onRescued">;
+  readonly recovery: Pick<RowRecovery<Row>, "recover" | "onRescued">;
   /** Whether this process works on the row. Needed because a clock that jumped ahead would end its lease. */
   readonly isOurs: (row: Row) => boolean;
   /** Null: no other process has rows in this store. */
@@ -39,7 +39,7 @@ interface Rescue<Row> {
  * is logged and tried again in the next pass. Rejects when the store is unavailable. Does nothing while another node does it.
  */
 export async function rescue<Row extends LeasedRow>(of: Rescue<Row>, everything: boolean): Promise<void> {
-  const { queue, clock, ends, isOurs, lease } = of;
+  const { queue, clock, recovery, isOurs, lease } = of;
   let rescued = 0;
   // The lease is taken when there is something to end, which is rare, renewed for each page, and released at the end.
   let isTaken = false;
@@ -61,13 +61,13 @@ export async function rescue<Row extends LeasedRow>(of: Rescue<Row>, everything:
   } finally {
     // A lease that can't be released expires.
     if (isTaken) await lease?.release().catch(() => {});
-    if (rescued > 0) ends.onRescued(rescued);
+    if (rescued > 0) recovery.onRescued(rescued);
   }
 }
 
-async function recover<Row extends LeasedRow>({ name, log, ends }: Rescue<Row>, row: Row): Promise<boolean> {
+async function recover<Row extends LeasedRow>({ name, log, recovery }: Rescue<Row>, row: Row): Promise<boolean> {
   try {
-    return await ends.recover(row);
+    return await recovery.recover(row);
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     log.error("rescue.failed", { of: name, id: row.id, error: errorName(error) });

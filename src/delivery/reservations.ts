@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { CREATE_WAIT_MS, CREATES_WAITING_MAX } from "../core/limits.ts";
-import type { Claimed } from "../core/settle.ts";
+import type { Lease } from "../core/settle.ts";
 import type { LaneName } from "../core/store.ts";
 import { NEVER } from "./alarms.ts";
 import type { WorkInFlight } from "./in-flight.ts";
@@ -10,7 +10,7 @@ import type { Leases } from "./leases.ts";
 
 /** A slot for a row that is about to be stored: the commit that creates it claims it too. */
 export interface Reservation<Row> {
-  readonly claim: Claimed;
+  readonly claim: Lease;
   /** Call it when the row is stored and claimed: sends it. */
   commit(claimed: Row): void;
   /** Call it when nothing was claimed: releases the slot. */

@@ -16,7 +16,7 @@ import {
   SLEEP_MS_MAX,
   STORE_RETRY_MS,
 } from "../core/limits.ts";
-import type { Claimed } from "../core/settle.ts";
+import type { Lease } from "../core/settle.ts";
 import {
   type ClaimedRows,
   type LaneHead,
@@ -35,10 +35,11 @@ import { NEVER } from "./alarms.ts";
 import { createClockRepair } from "./clock-repair.ts";
 import { type Lane, nameOf } from "./lane.ts";
 import { type LaneClaim, type LaneRules, Lanes, type SlotLimits } from "./lanes.ts";
-import { type LeasedRow, rescue, type RowEnds } from "./recovery.ts";
+import { type LeasedRow, rescue, type RowRecovery } from "./recovery.ts";
 import { Reservations, type Reservation } from "./reservations.ts";
-import { type OpenFiles, type RunAttempt, type Turns, WorkInFlight } from "./in-flight.ts";
+import { type RunAttempt, type Turns, WorkInFlight } from "./in-flight.ts";
 import { Leases } from "./leases.ts";
+import type { OpenFiles } from "./open-files.ts";
 import type { UnwrittenResults } from "./unwritten-results.ts";
 
 /** What delivery needs of this process as one node of several. */
@@ -48,7 +49,7 @@ export type DeliveryNode = Pick<Node, "id" | "share" | "recoveryLease"> & {
 
 /** What every delivery loop needs. */
 export interface LoopContext extends AppContext {
-  readonly kept: UnwrittenResults;
+  readonly unwritten: UnwrittenResults;
   readonly files: OpenFiles;
   readonly turns: Turns;
   /** Null: this is the only process of the store. */
@@ -74,7 +75,7 @@ export interface SchedulerOptions<Row extends LaneName & LeasedRow>
   /** The rows of this queue that a change of an action has stored, at most one for each lane. */
   readonly dueOf: (action: Action) => readonly Due[];
   readonly attempt: RunAttempt<Row>;
-  readonly ends: RowEnds<Row>;
+  readonly recovery: RowRecovery<Row>;
   readonly limits: SlotLimits;
   /** How long an attempt of this lane may take if its row doesn't say. Default: `attemptTimeoutMs`. */
   readonly timeoutOf?: (lane: LaneName) => number;
@@ -131,7 +132,7 @@ export class Scheduler<Row extends LaneName & LeasedRow> {
   #lookedMs = Number.NEGATIVE_INFINITY;
 
   constructor(app: LoopContext, options: SchedulerOptions<Row>) {
-    const { clock, config, files, kept, node } = app;
+    const { clock, config, files, unwritten, node } = app;
     const { name, limits, isPaused, limitsOf = () => NO_LIMITS, beginWaitMs = () => 0, timeoutOf } = options;
     const { attemptTimeoutMs } = config;
     this.#app = app;
@@ -156,8 +157,8 @@ export class Scheduler<Row extends LaneName & LeasedRow> {
       attempt: (row, lane) => this.#attempt(row, lane, 0),
       onFree: () => this.#tick(),
     });
-    this.#clockRepair = createClockRepair(clock, options.queue, kept);
-    kept.onRoom(() => this.#tick());
+    this.#clockRepair = createClockRepair(clock, options.queue, unwritten);
+    unwritten.onRoom(() => this.#tick());
     files.onFree(() => this.#tick());
   }
 
@@ -257,8 +258,8 @@ export class Scheduler<Row extends LaneName & LeasedRow> {
   }
 
   #mayClaim(): boolean {
-    const { files, kept } = this.#app;
-    const isReady = this.#phase === "running" && !this.#isStoreAway && !kept.isFull && !files.areUsedUp;
+    const { files, unwritten } = this.#app;
+    const isReady = this.#phase === "running" && !this.#isStoreAway && !unwritten.isFull && !files.areUsedUp;
     return isReady && this.#share.mayClaim();
   }
 
@@ -311,7 +312,7 @@ export class Scheduler<Row extends LaneName & LeasedRow> {
   }
 
   /** Starts the rows of a claim. Never throws. */
-  #startClaimed(taken: readonly LaneClaim[], { rows, next }: ClaimedRows<Row>, { now }: Claimed): void {
+  #startClaimed(taken: readonly LaneClaim[], { rows, next }: ClaimedRows<Row>, { now }: Lease): void {
     const nextOf = new Map(next.map((head) => [nameOf(head), head]));
     const times = { claimMs: now.getTime(), nowMs: this.#nowMs() };
     const rowsOf = Map.groupBy(rows, ({ row }) => nameOf(row));
@@ -458,20 +459,20 @@ export class Scheduler<Row extends LaneName & LeasedRow> {
 
   /** Gives back claims that were committed although their response was lost: none of their rows was sent. */
   #returnLostClaims(): Promise<void> {
-    const { queue, ends } = this.#options;
+    const { queue, recovery } = this.#options;
     return this.#leases.resolveLost(async (lost) => {
       const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#work.attempts.has(id));
-      for (const row of rows) this.#work.keep(this.#runTask("claim", () => ends.unclaim(row)));
+      for (const row of rows) this.#work.keep(this.#runTask("claim", () => recovery.unclaim(row)));
     });
   }
 
   /** Ends what dead processes left active. `everything`: even rows whose lease has not ended. */
   #rescue(everything: boolean): Promise<void> {
-    const [{ clock, log }, { name, queue, ends }] = [this.#app, this.#options];
+    const [{ clock, log }, { name, queue, recovery }] = [this.#app, this.#options];
     // Rows that this process works on, or on which it may hold a claim.
     const isOurs = ({ id, leaseUntil }: Row) =>
       this.#work.attempts.has(id) || this.#reservations.has(id) || this.#leases.isOpen(leaseUntil);
-    return rescue({ name, log, queue, clock, ends, isOurs, lease: this.#recoveryLease }, everything);
+    return rescue({ name, log, queue, clock, recovery, isOurs, lease: this.#recoveryLease }, everything);
   }
 
   /** Detects that the wall clock was set back. Never throws. */

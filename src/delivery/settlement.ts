@@ -163,7 +163,7 @@ export class Settlement {
    * there is nothing left to write, or the process ends.
    */
   async #untilWritten(first: ChangeWrite, ended: Ended | null, redecide: Redecide): Promise<ChangeWrite | null> {
-    const { store, kept, clock, metrics, log } = this.#app;
+    const { store, unwritten, clock, metrics, log } = this.#app;
     const { actions } = store;
     const { id, run, attempts: attempt } = first.change.before;
     const names = { action_id: id, run, attempt };
@@ -178,7 +178,7 @@ export class Settlement {
       for (const one of done === null ? tried : []) if (await actions.isApplied(one)) done = one;
       return done !== null;
     };
-    const written = await kept.write({
+    const written = await unwritten.write({
       bytes: bytesOf(first),
       write: async () => {
         let write = first;

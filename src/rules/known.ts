@@ -4,7 +4,7 @@ import type { Action, ActionRequest } from "../core/action.ts";
 import type { Clock } from "../core/clock.ts";
 import { auditOf } from "../core/audit.ts";
 import {
-  type Before,
+  type RulingAtSend,
   type Judge,
   type JudgedAt,
   judgeByCounts,
@@ -186,7 +186,7 @@ export function createKnownRules(
     return { ...decideByWalks(walks, (count) => names.has(countName(count))), version: own.version };
   }
 
-  async function judgeAtSend(action: Action, now: Date): Promise<Before | null> {
+  async function judgeAtSend(action: Action, now: Date): Promise<RulingAtSend | null> {
     const isLate = !isSentAtOnce(action, now);
     if (isLate && cluster !== null) await reloadOf(action.accountId);
     // A hold that a grant lifted holds again once the grant was ended.
@@ -212,7 +212,7 @@ export function createKnownRules(
   }
 
   /** What the rules in force say before a send. Once somebody has decided on the call, they can only refuse it. */
-  async function judgeAgain(action: Action, now: Date, ungranted: boolean): Promise<Before | null> {
+  async function judgeAgain(action: Action, now: Date, ungranted: boolean): Promise<RulingAtSend | null> {
     const own = known.get(action.accountId);
     if (own !== undefined) await compile(action.accountId, own);
     const requester = await requesterFor(action);

@@ -257,7 +257,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     /** Stops claiming and waits for what is in flight, for `limitMs` at most. */
     drain: async (limitMs: number): Promise<void> => {
       await Promise.all([delivery.drain(limitMs), pauseService.stop(), nodeFeed?.stop()]);
-      delivery.kept.close();
+      delivery.unwritten.close();
     },
   };
 }

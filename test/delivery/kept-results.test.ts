@@ -132,7 +132,7 @@ describe("a known result that can't be written", () => {
     await eventually(async () => {
       // Fewer of them may wait to be written than may be kept: the others are offered again.
       await pass(engine, 1_000);
-      return sender.sent.length === 5 && engine.kept.count === 0 ? true : null;
+      return sender.sent.length === 5 && engine.unwritten.count === 0 ? true : null;
     }, "the fifth call and every result");
     for (const id of ids) await engine.saw(id, { status: "completed", attempts: 1 });
   });

@@ -23,7 +23,7 @@ function orphanage(count: number, canWrite: boolean, failures: Readonly<Record<s
         ids.filter(({ id }) => id > (after?.id ?? "")).slice(0, limit),
     },
     clock: new FakeClock(),
-    ends: {
+    recovery: {
       async recover(row: Row) {
         ended += 1;
         const failure = failures[row.id];

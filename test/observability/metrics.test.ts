@@ -60,7 +60,7 @@ function gauged() {
     store.isUnavailable ? Promise.reject(new Error("away")) : Promise.resolve(value);
   const delivery = {
     storeAway: () => ({ actions: store.isUnavailable, callbacks: false, mails: false, messages: false }),
-    kept: { count: 1, bytes: 2_048 },
+    unwritten: { count: 1, bytes: 2_048 },
     loop: { inFlight: 1 },
   };
   const feed = { count: () => 3 };
