@@ -48,13 +48,13 @@ export async function listResources(deps: AgentDeps, caller: Caller): Promise<Li
 /** Actions as the tools get and list show them. Throws the protocol's not-found error, also for other accounts' actions. */
 export async function readResource(deps: AgentDeps, caller: Caller, uri: string): Promise<ReadResourceResult> {
   try {
-    return { contents: [{ uri, mimeType, text: await textOf(deps, caller, uri) }] };
+    return { contents: [{ uri, mimeType, text: await resourceText(deps, caller, uri) }] };
   } catch (error) {
     throw protocolError(error, uri, deps);
   }
 }
 
-async function textOf(deps: AgentDeps, caller: Caller, uri: string): Promise<string> {
+async function resourceText(deps: AgentDeps, caller: Caller, uri: string): Promise<string> {
   const { actionService } = deps;
   const reader = { caller, elicitation: null };
   if (uri === ACTIONS_URI) return describePage(deps, reader, await actionService.list(caller, checkList({})));

@@ -134,7 +134,7 @@ export const createActions = listCommand(
       for (const key of one.keys) {
         if (!isCreated && !(isBound && key.kind === "idempotency")) continue;
         const actionId = isBound ? outcome.id : one.id;
-        holders.set(nameOf(one, key), actionId);
+        holders.set(countKey(one, key), actionId);
         keys.push([one.accountId, key.kind, key.key, actionId, one.at]);
       }
       return outcome;
@@ -197,7 +197,7 @@ interface Known {
 function decide(one: NewAction, known: Known, auditEntries: Values[]): CreateOutcome {
   for (const kind of ["idempotency", "dedupe"] as const) {
     const key = one.keys.find((each) => each.kind === kind);
-    const holder = key === undefined ? undefined : known.holders.get(nameOf(one, key));
+    const holder = key === undefined ? undefined : known.holders.get(countKey(one, key));
     if (holder !== undefined) return { kind: "matched", by: kind, id: holder };
   }
   if (one.isRefused) return { kind: "refused" };
@@ -245,7 +245,7 @@ async function readHolders(
   const keys = list.flatMap(({ accountId, keys: own, at }) =>
     own.map(({ kind, key }) => ({ accountId, kind, key, windowStart: keyWindowStart(at) })),
   );
-  const holders = await findEach(lists, HOLDER, keys, (key) => nameOf(key, key));
+  const holders = await findEach(lists, HOLDER, keys, (key) => countKey(key, key));
   return new Map([...holders].flatMap(([name, rows]) => rows.map(({ id }) => [name, id] as const)));
 }
 
@@ -302,7 +302,7 @@ export const apply = listCommand(
     ]);
     const allowed = list.filter((one) => {
       if (!mayDecide(one)) return false;
-      const key = one.retaken === null ? null : nameOf(one, { kind: "dedupe", key: one.retaken.key });
+      const key = one.retaken === null ? null : countKey(one, { kind: "dedupe", key: one.retaken.key });
       const isTaken = key !== null && (holders.get(key) ?? one.id) !== one.id;
       if (isTaken || keyCounts.refusalOf(one) !== null || ruleCounts.beyond(one.counts).length > 0) return false;
       keyCounts.add(one);
@@ -486,7 +486,7 @@ function roundsOf<Item>(items: readonly Item[], name: (item: Item) => unknown): 
   return rounds;
 }
 
-function nameOf(
+function countKey(
   { accountId }: Pick<CountedWrite, "accountId">,
   { kind, key }: Readonly<Record<"kind" | "key", string>>,
 ): string {

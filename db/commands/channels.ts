@@ -8,7 +8,7 @@ import { addIfWritten, addToAudit } from "./audit.ts";
 import { command } from "./command.ts";
 import { CHANNELS_VERSION, readVersion } from "./facts.ts";
 import { channels } from "../libsql/schema.ts";
-import type { StoreContext } from "../sql/rows.ts";
+import type { ActionAccess } from "../sql/rows.ts";
 
 type Row = typeof channels.$inferSelect;
 
@@ -37,7 +37,7 @@ export const removeChannel = command<ChannelStore["remove"]>(async (tx, accountI
   return addIfWritten(tx, removed, audit, CHANNELS_VERSION);
 });
 
-export function createChannelStore({ reader, writer, seal }: Omit<StoreContext, "written">): ChannelStore {
+export function createChannelStore({ reader, writer, seal }: Omit<ActionAccess, "written">): ChannelStore {
   const channelOf = ({ sealedConfig, kind, ...row }: Row): Channel => {
     // If the kind was altered, there is no target to send to.
     const known = CHANNEL_KINDS.find((one) => one === kind);
@@ -74,7 +74,7 @@ const PLACE = { table: "channels", column: "sealed_config" } as const;
 const NOWHERE: ChannelTarget = { to: [], url: null };
 
 /** The target of a channel, or none if the row was altered or sealed under another key. */
-function openedTarget(sealedConfig: string, id: string, seal: StoreContext["seal"]): ChannelTarget {
+function openedTarget(sealedConfig: string, id: string, seal: ActionAccess["seal"]): ChannelTarget {
   try {
     // Safe: `sealed` wrote it, and nobody else can seal a text.
     return JSON.parse(seal.open(sealedConfig, { ...PLACE, row: id }).toString("utf8")) as ChannelTarget;

@@ -42,7 +42,7 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
       async find<Args extends Named, Row>(query: Prepared<Args, Row>, args: readonly Args[]) {
         if (args.length === 0) return [];
         const { statement, names, decode } = FIND(query);
-        const values = names.map((name) => args.map((arg) => textOf(arg[name] ?? null)));
+        const values = names.map((name) => args.map((arg) => arrayItem(arg[name] ?? null)));
         const found: Row[][] = args.map(() => []);
         for (const [number, ...row] of await rowsOf({ ...statement, values })) {
           // Safe: this is the query's type.
@@ -68,11 +68,11 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
 
 /** Turns rows of values into columns. */
 function turned(rows: readonly Values[]): readonly (readonly (string | null)[])[] {
-  return (rows[0] ?? []).map((_, at) => rows.map((row) => textOf(row[at] ?? null)));
+  return (rows[0] ?? []).map((_, at) => rows.map((row) => arrayItem(row[at] ?? null)));
 }
 
 /** A value as an item of an array, which is sent as text. */
-function textOf(value: SqlValue): string | null {
+function arrayItem(value: SqlValue): string | null {
   return value === null ? null : String(valueOf(value));
 }
 

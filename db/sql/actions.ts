@@ -38,13 +38,13 @@ import { countRejections } from "../commands/rejections.ts";
 import { mayRepeat, saysWhy } from "../../src/core/rejections.ts";
 import { findHolder } from "./find.ts";
 import { hasRow, hasValues } from "./read.ts";
-import { rowTypeOf, scheduledAtOf, storedValues, type StoreContext } from "./rows.ts";
+import { rowTypeOf, scheduledAtOf, storedValues, type ActionAccess } from "./rows.ts";
 import { isConstraint } from "./errors.ts";
 import { askOf } from "../../src/core/notification-events.ts";
 import { timeline } from "../libsql/schema.ts";
 
 /** Creates an action, or returns the one that already has one of its keys. */
-export async function createAction(db: StoreContext, creation: Creation): Promise<Created> {
+export async function createAction(db: ActionAccess, creation: Creation): Promise<Created> {
   const { action } = creation;
   const { writer, written } = db;
   const one = newAction(db, creation);
@@ -76,7 +76,7 @@ export async function createAction(db: StoreContext, creation: Creation): Promis
 }
 
 /** The arguments of `createActions`. If the create has a claim, they also have the claimed state; a pause may prevent the claim. */
-function newAction({ seal }: Pick<StoreContext, "seal">, creation: Creation): NewAction {
+function newAction({ seal }: Pick<ActionAccess, "seal">, creation: Creation): NewAction {
   const { action, claim, budget, counts = [], beyond = null } = creation;
   const { id, accountId, keyId, host, createdAt: at } = action;
   const { metadata } = action.extras;
@@ -158,7 +158,7 @@ function notificationRow(action: Action, at: Date, { id, message, host, payload,
 }
 
 /** Writes a change if the action still has the revision on which it was decided. Returns whether it did. */
-export async function applyChange(db: StoreContext, write: ChangeWrite): Promise<boolean> {
+export async function applyChange(db: ActionAccess, write: ChangeWrite): Promise<boolean> {
   const { before, after, events } = write.change;
   const isNote = after.revision === before.revision && events.some(isTooLate);
   try {
@@ -233,7 +233,7 @@ function writtenRow(
 
 /** Whether a change was written. Looks for its timeline row, which only this change can have written. */
 export async function isApplied(
-  { reader }: Pick<StoreContext, "reader">,
+  { reader }: Pick<ActionAccess, "reader">,
   { change, at }: ChangeWrite,
 ): Promise<boolean> {
   const { after, events } = change;

@@ -16,7 +16,7 @@ import { HOLDER, keyWindowStart } from "../commands/actions.ts";
 import { LATE_SUCCESS } from "../tables.ts";
 import { all, bytesOfAction, eachValue, hasValues, prepare, qb } from "./read.ts";
 import type { Reader, Row } from "./sql.ts";
-import { ACTION_COLUMNS, isJson, readable, shownActionOf, timelineEntryOf, type StoreContext } from "./rows.ts";
+import { ACTION_COLUMNS, isJson, readable, shownActionOf, timelineEntryOf, type ActionAccess } from "./rows.ts";
 import { actionAsOf, type TimelineEntry } from "../../src/core/timeline.ts";
 import { findStretchEnd, readPosition } from "../commands/activity.ts";
 import { NEWEST_DELETED, readFact } from "../commands/facts.ts";
@@ -34,7 +34,7 @@ const TIMELINE = prepare({ actionId: "text", accountId: "text" }, (arg) =>
   qb.select().from(timeline).where(hasValues(timeline, arg)).orderBy(desc(timeline.seq)).limit(TIMELINE_ROWS_MAX),
 );
 
-export type ActionReads = Omit<StoreContext, "writer" | "written">;
+export type ActionReads = Omit<ActionAccess, "writer" | "written">;
 
 /** The action of the first row, to show it. Null: there is no row, or it can't be read. */
 function shown(rows: readonly Row[], { seal, onUnreadable }: ActionReads): Action | null {

@@ -52,7 +52,7 @@ function behind({ isInTurns, id, later }: Place, shown: readonly Held[]): Place 
 const IN_TURNS = "turns";
 
 /** The cursor: an id or `turns`, then each key and id of `later`, joined by `~`, which none of them contains. */
-function textOf({ isInTurns, id, later }: Place): string {
+function cursorText({ isInTurns, id, later }: Place): string {
   return [isInTurns ? IN_TURNS : id, ...[...later].flat()].join("~");
 }
 
@@ -140,7 +140,7 @@ export function createHeldReads(reads: ActionReads) {
       const isCut = next.length > shown.length;
       return {
         actions: await findActions(reads, accountId, fit.toSorted()),
-        after: isCut ? textOf(behind(place, shown)) : null,
+        after: isCut ? cursorText(behind(place, shown)) : null,
       };
     },
 

@@ -9,11 +9,11 @@ import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { valuesOf } from "../commands/lists.ts";
 import { permitMail, settleNotifications, SETTLED } from "../commands/outbox.ts";
 import { actions, apiKeys, outbox, timeline } from "../libsql/schema.ts";
-import { countSome, createQueue, isLeaseOver, type QueueContext, queueTable } from "./queue.ts";
+import { countSome, createQueue, isLeaseOver, type QueueAccess, queueTable } from "./queue.ts";
 import { AFTER_ALL_IDS, hasRow, hasValues, prepare, qb, raw } from "./read.ts";
 import { entryOf, NOTIFICATION_COLUMNS, notificationOf, readable, readCreator } from "./rows.ts";
 
-function createNotificationQueue(kind: NotificationKind, db: QueueContext): Queue<Notification> {
+function createNotificationQueue(kind: NotificationKind, db: QueueAccess): Queue<Notification> {
   const { reader } = db;
   const queue = createQueue(kind, db, notificationOf);
   return {
@@ -52,7 +52,7 @@ function subjectOf({ id, attempts, leaseUntil }: Notification): string {
 }
 
 /** The store of callbacks, mails and messages. A claim is identified by the attempts and the lease of its row. */
-export function createOutboxStore(db: QueueContext): OutboxStore {
+export function createOutboxStore(db: QueueAccess): OutboxStore {
   const { reader, writer } = db;
   return {
     ...writer.methods({ permitMail }),

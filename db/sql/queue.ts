@@ -24,15 +24,15 @@ import {
   NOTIFICATION_COLUMNS,
   readable,
   type UnreadableRow,
-  type StoreContext,
+  type ActionAccess,
 } from "./rows.ts";
 import * as commands from "../commands/claims.ts";
 import type { QueueName } from "../commands/command.ts";
 import { actions, outbox } from "../libsql/schema.ts";
 
-export type QueueContext = Omit<StoreContext, "seal" | "written">;
+export type QueueAccess = Omit<ActionAccess, "seal" | "written">;
 
-export function createActionQueue(db: StoreContext): Queue<Action> {
+export function createActionQueue(db: ActionAccess): Queue<Action> {
   const { reader, seal, written } = db;
   const parse = (row: Row) => actionOf(row, seal);
   const fromMemory: FromMemory<Action> = (id, revision, at) => {
@@ -95,7 +95,7 @@ type FromMemory<T> = (id: string, revision: number, at: Lease) => T | null;
 /** What the queues of actions and of notifications share. */
 export function createQueue<T extends object>(
   queue: QueueName,
-  { reader, writer, onUnreadable }: QueueContext,
+  { reader, writer, onUnreadable }: QueueAccess,
   parse: (row: Row) => T,
   fromMemory: FromMemory<T> | null = null,
 ) {

@@ -89,7 +89,7 @@ export function raw(reader: Reader, built: SQLWrapper): Promise<readonly Row[]> 
  * the filters of a caller.
  */
 export function repeatable(reader: Reader, built: SQLWrapper, isVaried = false) {
-  const { sql: text, params } = textOf(built.getSQL(), (at) => reader.dialect.place(at + 1));
+  const { sql: text, params } = toQuery(built.getSQL(), (at) => reader.dialect.place(at + 1));
   return (values: Readonly<Record<string, SqlValue>>): Promise<readonly Row[]> => {
     // Safe: columns encode their values, and other values are of these types.
     const args = (params as (SqlValue | Date | Placeholder)[]).map((one) =>
@@ -163,15 +163,15 @@ interface Compiled {
 /** Compiles what `Prepared.build` returns. `place` returns the placeholder of an argument. */
 export function compileSelect(built: SQLWrapper, place: (name: string, number: number) => string): Compiled {
   const names: string[] = [];
-  const { sql: text } = textOf(built.getSQL().inlineParams(), (_, param) => {
-    const name = nameOf(param);
+  const { sql: text } = toQuery(built.getSQL().inlineParams(), (_, param) => {
+    const name = argumentName(param);
     if (!names.includes(name)) names.push(name);
     return place(name, names.indexOf(name) + 1);
   });
   return { text, names, decode: decoderOf(built) };
 }
 
-function textOf(built: SQL, escapeParam: (at: number, param: unknown) => string) {
+function toQuery(built: SQL, escapeParam: (at: number, param: unknown) => string) {
   return built.toQuery({
     casing: new CasingCache(),
     escapeName: (name) => `"${name}"`,
@@ -180,7 +180,7 @@ function textOf(built: SQL, escapeParam: (at: number, param: unknown) => string)
   });
 }
 
-function nameOf(param: unknown): string {
+function argumentName(param: unknown): string {
   const placeholder = is(param, Param) ? param.value : param;
   if (is(placeholder, Placeholder)) return placeholder.name;
   throw new Error("A query has a value that is no argument.");

@@ -285,7 +285,7 @@ export function entryOf(row: Row): OutboxEntry {
 }
 
 /** What reading and writing actions needs besides the reader and the writer. */
-export interface StoreContext extends StoreAccess {
+export interface ActionAccess extends StoreAccess {
   readonly seal: HeaderSeal;
   readonly written: WrittenActions;
   readonly onUnreadable: OnUnreadable;

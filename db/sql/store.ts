@@ -20,7 +20,7 @@ import { createHeldReads } from "./held.ts";
 import { createLists } from "./list.ts";
 import { createPauseStore } from "../commands/pauses.ts";
 import { createPeopleStore, createTeamStore } from "../commands/people.ts";
-import { type HeaderSeal, type OnUnreadable, type StoreContext, WrittenActions } from "./rows.ts";
+import { type HeaderSeal, type OnUnreadable, type ActionAccess, WrittenActions } from "./rows.ts";
 import { createRuleStore } from "../commands/rules.ts";
 import { beyondCounts } from "../commands/rule-counts.ts";
 import { createUpkeepStore } from "../commands/upkeep.ts";
@@ -48,7 +48,7 @@ interface StoreParts extends Pick<StoreSettings, "seal" | "onFatal" | "onAway" |
 export function createStore(parts: StoreParts): Store {
   const { connection, seal, cluster, isOnlyProcess, onUnreadable = () => {} } = parts;
   const writer = new Writer(connection, parts.onFatal, parts);
-  const db: StoreContext = { reader: connection, writer, seal, written: new WrittenActions(), onUnreadable };
+  const db: ActionAccess = { reader: connection, writer, seal, written: new WrittenActions(), onUnreadable };
   const queue = createActionQueue(db);
   let closing: Promise<void> | null = null;
   const close = async () => {

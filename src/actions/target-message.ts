@@ -28,7 +28,7 @@ export function targetMessage(json: string | null): string | null {
 }
 
 function messageIn(value: unknown, depth: number): string | null {
-  if (typeof value === "string") return lineOf(value);
+  if (typeof value === "string") return singleLine(value);
   if (depth === 0) return null;
   if (Array.isArray(value)) return messageIn(value[0], depth - 1);
   if (typeof value !== "object" || value === null) return null;
@@ -42,7 +42,7 @@ function messageIn(value: unknown, depth: number): string | null {
 }
 
 /** A text as a line; null: it is empty, or a page of HTML. */
-function lineOf(text: string): string | null {
+function singleLine(text: string): string | null {
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line === "" || line.startsWith("<") ? null : line;
 }

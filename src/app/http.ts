@@ -53,7 +53,7 @@ export function createHttp(services: RouteServices, settings: HttpSettings, othe
   // One for the API and the pages: they share the limit of open exports.
   const exportActions = createExportActions(actionService, serialize, draining);
   const deps = { ...services, ...settings, serialize, serializeEvent, exportActions };
-  const pages = createPages({ ...deps, operations: () => operations });
+  const pages = createPages(deps, () => operations);
   let described: string | null = null;
   const apiDescription = () => (described ??= openApiJson(operations, baseUrl));
   const modules: readonly AnyElysia[] = [

@@ -25,7 +25,7 @@ export function textTable(rows: readonly (readonly Cell[])[], paint: Paint, room
   const shown = rows.map((row) => row.map(visibleCell));
   const count = Math.max(0, ...shown.map((row) => row.length));
   const widths = Array.from({ length: count }, (_, at) => widthOf(shown, at));
-  return shown.map((row) => lineOf(row, widths, paint, room)).join("");
+  return shown.map((row) => rowLine(row, widths, paint, room)).join("");
 }
 
 /**
@@ -59,24 +59,24 @@ export function tableOf(
   const lines = rows.map((row) => {
     const line = shown.map(({ at, width, mark }) => cut(row[at] ?? "", width, mark));
     const belowLine = below.map((at) => row[at] ?? "");
-    return lineOf(line, shownWidths, paint, room) + lineBelow(belowLine, paint, room);
+    return rowLine(line, shownWidths, paint, room) + lineBelow(belowLine, paint, room);
   });
   // Without headings, it continues an earlier table.
-  const isHeaded = head.some((cell) => textOf(cell) !== "");
-  return (isHeaded ? lineOf(head, shownWidths, paint, room) : "") + lines.join("");
+  const isHeaded = head.some((cell) => cellText(cell) !== "");
+  return (isHeaded ? rowLine(head, shownWidths, paint, room) : "") + lines.join("");
 }
 
 /** The cells of a row that go below it, as one line; empty without any. */
 function lineBelow(cells: readonly Cell[], paint: Paint, room: number): string {
-  const filled = cells.filter((cell) => textOf(cell) !== "");
+  const filled = cells.filter((cell) => cellText(cell) !== "");
   if (filled.length === 0) return "";
   const share = Math.floor((room - BELOW_INDENT) / filled.length) - GAP;
-  const widths = filled.map((cell) => Math.min(columnCount(textOf(cell)), share));
+  const widths = filled.map((cell) => Math.min(columnCount(cellText(cell)), share));
   const first = filled.slice(0, -1).map((cell, at) => {
-    const text = shortened(textOf(cell), widths[at] ?? 0);
+    const text = shortened(cellText(cell), widths[at] ?? 0);
     return typeof cell === "string" ? text : { ...cell, text };
   });
-  return lineOf(["", ...first, ...filled.slice(-1)], [BELOW_INDENT - GAP, ...widths], paint, room);
+  return rowLine(["", ...first, ...filled.slice(-1)], [BELOW_INDENT - GAP, ...widths], paint, room);
 }
 
 const BELOW_INDENT = 4;
@@ -87,7 +87,7 @@ function visibleCell(cell: Cell): Cell {
   return { ...cell, text: visible(text), uncut: visible(text.slice(0, uncut)).length };
 }
 
-function textOf(cell: Cell): string {
+function cellText(cell: Cell): string {
   return typeof cell === "string" ? cell : cell.text;
 }
 
@@ -97,16 +97,16 @@ function uncutOf(cell: Cell): number {
 }
 
 function widthOf(rows: readonly (readonly Cell[])[], at: number): number {
-  return rows.reduce((widest, row) => Math.max(widest, columnCount(textOf(row[at] ?? ""))), 0);
+  return rows.reduce((widest, row) => Math.max(widest, columnCount(cellText(row[at] ?? ""))), 0);
 }
 
-function lineOf(row: readonly Cell[], widths: readonly number[], paint: Paint, room: number): string {
+function rowLine(row: readonly Cell[], widths: readonly number[], paint: Paint, room: number): string {
   let left = room;
   const cells = row.map((cell, at) => {
     const isLast = at === row.length - 1;
     const text = isLast
-      ? shortened(textOf(cell), Math.max(left, uncutOf(cell) + 1, 2))
-      : padded(textOf(cell), widths[at] ?? 0);
+      ? shortened(cellText(cell), Math.max(left, uncutOf(cell) + 1, 2))
+      : padded(cellText(cell), widths[at] ?? 0);
     left -= columnCount(text) + GAP;
     return typeof cell === "string" || cell.color === undefined ? text : paint(text, cell.color);
   });

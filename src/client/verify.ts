@@ -13,7 +13,7 @@ const NAMES = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
  */
 export function verify(secret: string | readonly string[], { headers, body }: SignedRequest): Verified {
   const given = Object.fromEntries(NAMES.map((name) => [name, headerOf(headers, name)]));
-  const text = textOf(body);
+  const text = bodyText(body);
   let cause: unknown = null;
   for (const one of [secret].flat()) {
     try {
@@ -34,7 +34,7 @@ function headerOf(headers: SignedRequest["headers"], name: string): string {
 }
 
 /** The body as text, which the library signs. Refuses bytes that are not UTF-8, which it would change. */
-function textOf(body: SignedRequest["body"]): string {
+function bodyText(body: SignedRequest["body"]): string {
   if (typeof body === "string") return body;
   try {
     return UTF_8.decode(body);

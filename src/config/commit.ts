@@ -10,20 +10,20 @@ const COMMIT_PATTERN = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 export function commitOfCheckout(root: string): string | null {
   // In a worktree, `.git` is a file that names the real folder. That folder has only HEAD; the branches are in `commondir`.
   const git = join(root, ".git");
-  const folder = resolve(root, textOf(git)?.replace("gitdir: ", "") ?? git);
-  const common = resolve(folder, textOf(join(folder, "commondir")) ?? "");
-  const head = textOf(join(folder, "HEAD")) ?? "";
+  const folder = resolve(root, fileText(git)?.replace("gitdir: ", "") ?? git);
+  const common = resolve(folder, fileText(join(folder, "commondir")) ?? "");
+  const head = fileText(join(folder, "HEAD")) ?? "";
   const ref = head.startsWith("ref: ") ? head.slice("ref: ".length) : null;
-  const commit = ref === null ? head : (textOf(join(common, ref)) ?? packedCommit(common, ref));
+  const commit = ref === null ? head : (fileText(join(common, ref)) ?? packedCommit(common, ref));
   return COMMIT_PATTERN.test(commit) ? commit : null;
 }
 
 function packedCommit(folder: string, ref: string): string {
-  const packed = textOf(join(folder, "packed-refs"))?.split("\n") ?? [];
+  const packed = fileText(join(folder, "packed-refs"))?.split("\n") ?? [];
   return packed.find((line) => line.endsWith(` ${ref}`))?.split(" ")[0] ?? "";
 }
 
-function textOf(path: string): string | null {
+function fileText(path: string): string | null {
   try {
     return readFileSync(path, "utf8").trim();
   } catch {

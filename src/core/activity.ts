@@ -109,7 +109,7 @@ export class ActivityTally {
   /** The slots that these groups belong to. */
   slotsOf(groups: readonly ActivityGroup[]): readonly ActivitySlot[] {
     const found = new Map<string, ActivitySlot>();
-    for (const group of groups) for (const slot of this.#slotsOf(group)) found.set(nameOf(slot), slot);
+    for (const group of groups) for (const slot of this.#slotsOf(group)) found.set(slotKey(slot), slot);
     return [...found.values()];
   }
 
@@ -153,7 +153,7 @@ export class ActivityTally {
   #namedRow(slot: ActivitySlot, kind: "host" | "key", name: string): Counted {
     const known = this.#rows.get(rowName(slot, kind, name));
     if (known !== undefined) return known;
-    if ((this.#named.get(`${nameOf(slot)} ${kind}`) ?? 0) >= ACTIVITY_NAMES_MAX) {
+    if ((this.#named.get(`${slotKey(slot)} ${kind}`) ?? 0) >= ACTIVITY_NAMES_MAX) {
       return this.#rowOf(slot, kind === "host" ? "other_hosts" : "other_keys", "");
     }
     this.#countName(slot, kind);
@@ -161,7 +161,7 @@ export class ActivityTally {
   }
 
   #countName(slot: ActivitySlot, kind: "host" | "key"): void {
-    const place = `${nameOf(slot)} ${kind}`;
+    const place = `${slotKey(slot)} ${kind}`;
     this.#named.set(place, (this.#named.get(place) ?? 0) + 1);
   }
 
@@ -198,10 +198,10 @@ function nothing() {
   return { ...counts, ...durations, lastError: null, lastFailedAt: null };
 }
 
-function nameOf({ accountId, slotMinutes, at }: ActivitySlot): string {
+function slotKey({ accountId, slotMinutes, at }: ActivitySlot): string {
   return `${accountId} ${slotMinutes} ${at.getTime()}`;
 }
 
 function rowName(slot: ActivitySlot, kind: ActivityKind, name: string): string {
-  return `${nameOf(slot)} ${kind} ${name}`;
+  return `${slotKey(slot)} ${kind} ${name}`;
 }

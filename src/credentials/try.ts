@@ -73,7 +73,7 @@ function seen(outcome: Outcome): CredentialTestJson {
   const error = isSuccess(outcome, "GET") ? null : describeOutcome(outcome, MESSAGE_TIMEOUT_MS);
   if (outcome.kind !== "answered") return { status: null, error, headers: {}, body: null, truncated: false };
   const { code, headers, body, truncated } = outcome;
-  const text = body === null ? null : textOf(body);
+  const text = body === null ? null : receivedText(body);
   // Mask before cutting, which might cut a secret in two.
   const masked = text === null ? null : maskText(text.slice(0, 2 * CREDENTIAL_TEST_BODY_CHARS_MAX), "decider");
   const shown = masked?.slice(0, CREDENTIAL_TEST_BODY_CHARS_MAX).toWellFormed() ?? null;
@@ -87,7 +87,7 @@ function seen(outcome: Outcome): CredentialTestJson {
 }
 
 /** The received text, from the form of `response_body`. */
-function textOf(json: string): string {
+function receivedText(json: string): string {
   const value: unknown = json.startsWith('"') ? JSON.parse(json) : json;
   return typeof value === "string" ? value : json;
 }

@@ -72,7 +72,7 @@ function seal(
 /** Decrypts. Throws if the text was altered, belongs to another place or was encrypted under another key. */
 function open(key: SealKey, sealed: string, place: SealedPlace): Buffer {
   const dot = sealed.indexOf(".");
-  if (sealed.slice(0, dot) !== key.id) throw new Error(`${nameOf(place)} was sealed under another key.`);
+  if (sealed.slice(0, dot) !== key.id) throw new Error(`${placeText(place)} was sealed under another key.`);
   const base64 = sealed.slice(dot + 1);
   const bytes = Buffer.from(base64, "base64");
   // The decoder skips unknown characters, but every altered text must be refused.
@@ -93,10 +93,10 @@ function addressOf({ table, row, column }: SealedPlace): Buffer {
 }
 
 function altered(place: SealedPlace, cause?: unknown): Error {
-  return new Error(`${nameOf(place)} can't be opened: it was altered or belongs to another row.`, { cause });
+  return new Error(`${placeText(place)} can't be opened: it was altered or belongs to another row.`, { cause });
 }
 
-function nameOf({ table, row, column }: SealedPlace): string {
+function placeText({ table, row, column }: SealedPlace): string {
   return `The sealed ${column} of ${table} ${row}`;
 }
 

@@ -137,7 +137,7 @@ export const NO_BODY = "No body is sent.";
 /** Our heading, then the requester's lines, each marked so that none can look like ours. */
 function linesSection(heading: string, lines: readonly string[], isBeginning = false): object {
   const first = shownText(heading);
-  const marked = lines.map((line) => lineOf(`| ${withoutLinks(line)}`));
+  const marked = lines.map((line) => factLine(`| ${withoutLinks(line)}`));
   let chars = first.length;
   const end = marked.findIndex(({ text }) => (chars += text.length + 1) > MESSAGE_LINES_CHARS_MAX);
   const shown = end === -1 ? marked : marked.slice(0, end);
@@ -243,10 +243,10 @@ function plain(text: string) {
 
 /** A text as one line, cut, without anything that Slack reads as a mention or a link. */
 function shownText(text: string): string {
-  return lineOf(text).text;
+  return factLine(text).text;
 }
 
-function lineOf(text: string): { readonly text: string; readonly isCut: boolean } {
+function factLine(text: string): { readonly text: string; readonly isCut: boolean } {
   const characters = Array.from(visibleText(text));
   const isCut = characters.length > MESSAGE_FACT_CHARS_MAX;
   const shown = isCut ? `${characters.slice(0, MESSAGE_FACT_CHARS_MAX).join("")}…` : characters.join("");

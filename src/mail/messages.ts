@@ -142,25 +142,25 @@ export function channelMessage(mail: ChannelMail): Mail {
     ...question(sent, waiting, asked),
     buttons({ ...open, href: actionPageUrl(baseUrl, action.id), look: "filled" }),
     details(asked.details),
-    footnote(`You get this email because your address is in the channel ${textOf(channel)}. To decide, log in.`),
+    footnote(`You get this email because your address is in the channel ${chosenText(channel)}. To decide, log in.`),
   ]);
   return { ...about(mail), ...content, event, ...(isReminder && { follows: "requested" }) };
 }
 
 /** A text that somebody chose. Mail clients can't turn any part of it into a link. */
-function textOf(text: string): string {
+function chosenText(text: string): string {
   return withoutLinks(visibleText(text));
 }
 
 /** Who did something. Names of keys are chosen texts. */
 function whoText(actor: Actor): string {
   const text = actorText(maskedActor(actor, "mail"));
-  return /^(?:user|email):/.test(actor) ? addressText(text) : textOf(text);
+  return /^(?:user|email):/.test(actor) ? addressText(text) : chosenText(text);
 }
 
 /** An address, or what begins with one, as it is. One with a slash could begin like a URL. */
 function addressText(text: string): string {
-  return text.includes("/") ? textOf(text) : visibleText(text);
+  return text.includes("/") ? chosenText(text) : visibleText(text);
 }
 
 export interface DecidedMail extends AboutAction {
@@ -181,7 +181,7 @@ export function decisionMessage(mail: DecidedMail): Mail {
     call(sent),
     factTable([
       ["At", utcMinute(at)],
-      ...(reason === null ? [] : [["Reason", textOf(maskText(reason, "mail"))] as const]),
+      ...(reason === null ? [] : [["Reason", chosenText(maskText(reason, "mail"))] as const]),
       ["Action", action.id],
     ]),
     receiptLink(receiptUrl),
@@ -195,7 +195,7 @@ const DECISION_WORDS = { approved: "Approved", rejected: "Rejected", withdrawn: 
 
 /** Shows that a channel works, or that mail does if `channel` is null. `id`: of this test. */
 export function testMessage(to: string, id: string, channel: string | null): Mail {
-  const works = `The channel ${textOf(channel ?? "")} works. Outgate will ask for approvals at this address.`;
+  const works = `The channel ${chosenText(channel ?? "")} works. Outgate will ask for approvals at this address.`;
   const sentence = channel === null ? "Outgate can send email to this address." : works;
   return { ...email("Test email from Outgate", [paragraph(sentence)]), to, id: `${id}.1`, event: "tested" };
 }
@@ -261,14 +261,14 @@ export function passwordMessage({ to, id, link, expiresAt }: PasswordMail): Mail
 export function credentialRequestMessage(to: string, request: CredentialRequest, baseUrl: string): Mail {
   const { id, host, reason, name, createdBy, expiresAt } = request;
   const subject = `Credential for ${endOfHost(host)}`;
-  const says = (text: string) => `“${textOf(maskText(text, "mail").replaceAll(/\s+/g, " "))}”`;
+  const says = (text: string) => `“${chosenText(maskText(text, "mail").replaceAll(/\s+/g, " "))}”`;
   const content = email(subject, [
     opening(
       withoutLinks(subject),
       "An agent asks for a credential: a secret that its calls are sent with, and that it never sees.",
     ),
     factTable([
-      ["Host", textOf(host)],
+      ["Host", chosenText(host)],
       ["Asked by", whoText(createdBy)],
       ["Reason", says(reason)],
       ...(name === null ? [] : [["Suggested name", says(name)] as const]),
@@ -293,14 +293,14 @@ export function credentialMessage({ to, credential, alert, account, baseUrl }: C
   const { id, name, hosts } = credential;
   const { stage, expiresAt } = alert;
   const { host } = new URL(baseUrl);
-  const shown = textOf(name);
+  const shown = chosenText(name);
   const isOver = stage === "expired";
   const subject = `Credential ${shown} ${isOver ? "has expired" : "expires soon"} at ${endOfHost(host)}`;
   const content = email(subject, [
     opening(subject, credentialSentence(name, alert)),
     factTable([
       ["Credential", shown],
-      ["May go to", textOf(hosts.join(", "))],
+      ["May go to", chosenText(hosts.join(", "))],
       [isOver ? "Expired" : "Expires", utcMinute(expiresAt)],
       ...accountFacts(account),
       ["Service", host],
@@ -313,7 +313,7 @@ export function credentialMessage({ to, credential, alert, account, baseUrl }: C
 
 function accountFacts({ name, email: address }: AccountLabel): readonly FactRow[] {
   return [
-    ...(name === null ? [] : [["Account", `“${textOf(name)}”`] as const]),
+    ...(name === null ? [] : [["Account", `“${chosenText(name)}”`] as const]),
     ...(address === null ? [] : [["Account of", addressText(address)] as const]),
   ];
 }

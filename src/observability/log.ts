@@ -279,12 +279,12 @@ const KNOWN: Readonly<Record<string, (event: LogEvent, isWide: boolean) => Line>
   "mcp.called": ({ fields: { tool, code, duration_ms: ms } }) => ({
     word: "tool",
     ...(code !== undefined && { color: "yellow" }),
-    text: `${textOf(tool)}${code === undefined ? "" : `  ${textOf(code)}`}`,
+    text: `${fieldText(tool)}${code === undefined ? "" : `  ${fieldText(code)}`}`,
     aside: [{ text: duration(ms), rank: 1 }],
   }),
   "service.stopping": ({ fields }) => ({
     word: "stopping",
-    text: `${textOf(fields["signal"])}: finishing what is under way`,
+    text: `${fieldText(fields["signal"])}: finishing what is under way`,
   }),
   "service.stopped": () => ({ word: "stopped", text: "Everything is written." }),
 };
@@ -301,11 +301,11 @@ function attemptLine({ fields }: LogEvent, isWide: boolean): Line {
   const head = next === "completed" || next === "retry" || next === "failed" ? ATTEMPTS[next] : { word: "attempt" };
   return {
     ...head,
-    code: code === undefined ? "" : textOf(code),
-    text: `${textOf(method).padEnd(METHOD_COLUMNS)} ${textOf(host)}`,
+    code: code === undefined ? "" : fieldText(code),
+    text: `${fieldText(method).padEnd(METHOD_COLUMNS)} ${fieldText(host)}`,
     aside: [
-      { text: textOf(fault).replaceAll("_", " "), rank: 5 },
-      { text: next === "completed" && attempt === 1 ? "" : `${textOf(attempt)} of ${textOf(most)}`, rank: 2 },
+      { text: fieldText(fault).replaceAll("_", " "), rank: 5 },
+      { text: next === "completed" && attempt === 1 ? "" : `${fieldText(attempt)} of ${fieldText(most)}`, rank: 2 },
       { text: typeof nextMs === "number" ? `again in ${duration(nextMs)}` : "", rank: 4 },
       { text: duration(fields["duration_ms"]), rank: 1 },
       { text: idText(id, isWide), rank: 3 },
@@ -318,7 +318,7 @@ function heldLine({ fields: { method, host, action_id: id } }: LogEvent, isWide:
   return {
     word: "held",
     color: "bold",
-    text: `${textOf(method).padEnd(METHOD_COLUMNS)} ${textOf(host)}${GAP}Awaiting approval`,
+    text: `${fieldText(method).padEnd(METHOD_COLUMNS)} ${fieldText(host)}${GAP}Awaiting approval`,
     aside: [{ text: idText(id, isWide), rank: 1 }],
   };
 }
@@ -328,14 +328,14 @@ const NOTIFICATION_COLOR: Readonly<Record<string, Color>> = { delivered: "green"
 /** One attempt to deliver a callback, a mail or a message to a channel. */
 function notificationLine({ event, fields }: LogEvent, isWide: boolean): Line {
   const { next, host, error, attempt, attempts_max: most, next_in_ms: nextMs } = fields;
-  const color = NOTIFICATION_COLOR[textOf(next)];
-  const words = [textOf(next).replaceAll("_", " "), textOf(fields["event"]), textOf(host), textOf(error)];
+  const color = NOTIFICATION_COLOR[fieldText(next)];
+  const words = [fieldText(next).replaceAll("_", " "), fieldText(fields["event"]), fieldText(host), fieldText(error)];
   return {
     word: event.replace(".attempted", ""),
     ...(color !== undefined && { color }),
     text: words.filter((part) => part !== "").join(GAP),
     aside: [
-      { text: next === "delivered" && attempt === 1 ? "" : `${textOf(attempt)} of ${textOf(most)}`, rank: 2 },
+      { text: next === "delivered" && attempt === 1 ? "" : `${fieldText(attempt)} of ${fieldText(most)}`, rank: 2 },
       { text: typeof nextMs === "number" ? `again in ${duration(nextMs)}` : "", rank: 4 },
       { text: duration(fields["duration_ms"]), rank: 1 },
       { text: idText(fields["action_id"], isWide), rank: 3 },
@@ -346,15 +346,15 @@ function notificationLine({ event, fields }: LogEvent, isWide: boolean): Line {
 function requestLine({ fields }: LogEvent, isWide: boolean): Line {
   const { method, route, action_id: id, status, code } = fields;
   // It was refused before routing, or has no route.
-  const path = route === null || route === undefined ? "" : textOf(route);
+  const path = route === null || route === undefined ? "" : fieldText(route);
   const place = path.replace("{id}", () => (id === undefined ? "{id}" : idText(id, isWide)));
   const own = path.includes("{id}") || id === undefined ? "" : idText(id, isWide);
-  const words = [textOf(method).padEnd(METHOD_COLUMNS), place, textOf(code)];
+  const words = [fieldText(method).padEnd(METHOD_COLUMNS), place, fieldText(code)];
   const isWrong = typeof status === "number" && status >= 400;
   return {
     word: "request",
     ...(isWrong && { color: status >= 500 ? "red" : "yellow" }),
-    code: textOf(status),
+    code: fieldText(status),
     text: words.filter((part) => part !== "").join(" "),
     aside: [
       { text: duration(fields["duration_ms"]), rank: 1 },
@@ -374,22 +374,22 @@ function otherLine({ level, event, fields }: LogEvent): Line {
   const trace = typeof error === "string" && error.includes("\n") ? error : undefined;
   const rest = Object.entries(trace === undefined ? { ...others, error } : others)
     .filter(([, value]) => value !== undefined && value !== null)
-    .map(([name, value]) => `${name}=${textOf(value)}`);
+    .map(([name, value]) => `${name}=${fieldText(value)}`);
   const color = LEVEL_COLOR[level];
   return {
     word: LEVEL_WORD[level],
     ...(color !== undefined && { color }),
-    text: [event, ...(message === undefined ? [] : [textOf(message)]), ...rest].join("  "),
+    text: [event, ...(message === undefined ? [] : [fieldText(message)]), ...rest].join("  "),
     ...(trace !== undefined && { trace: visible(trace, true) }),
   };
 }
 
-function textOf(value: LogFields[string]): string {
+function fieldText(value: LogFields[string]): string {
   return visible(String(value ?? ""));
 }
 
 function idText(id: LogFields[string], isWide: boolean): string {
-  return isWide ? textOf(id) : textOf(id).slice(0, SHORT_ID);
+  return isWide ? fieldText(id) : fieldText(id).slice(0, SHORT_ID);
 }
 
 function duration(ms: LogFields[string]): string {

@@ -214,7 +214,7 @@ function fetchBy(sender: Sender): CustomFetch {
         url,
         method: method === "POST" ? "POST" : "GET",
         headers: Object.entries(headers),
-        body: textOf(body),
+        body: bodyText(body),
       },
       { timeoutMs: OIDC_CALL_MS_MAX, ...(signal === undefined ? {} : { stop: signal }) },
     );
@@ -229,7 +229,7 @@ function fetchBy(sender: Sender): CustomFetch {
 /** From this status on the provider has failed, which says nothing about the person. */
 const FAULT = 500;
 
-function textOf(body: unknown): string | null {
+function bodyText(body: unknown): string | null {
   if (body === undefined || body === null) return null;
   if (body instanceof URLSearchParams) return body.toString();
   if (typeof body === "string") return body;

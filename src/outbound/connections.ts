@@ -230,13 +230,13 @@ export class ConnectionProbe {
 
   /** Whether the address does not answer. One that answered a call recently is not probed again. Never rejects. */
   async isSilent(address: Address, port: number, limits: ProbeLimits): Promise<boolean> {
-    const answeredMs = this.#answeredAtMs.get(nameOf(address, port)) ?? Number.NEGATIVE_INFINITY;
+    const answeredMs = this.#answeredAtMs.get(endpointName(address, port)) ?? Number.NEGATIVE_INFINITY;
     return this.#nowMs() - answeredMs >= CONNECTABLE_FRESH_MS && this.#probe(address, port, limits);
   }
 
   /** Records how a call to the address ended. */
   learn(address: Address, port: number, isAnswered: boolean): void {
-    const name = nameOf(address, port);
+    const name = endpointName(address, port);
     if (isAnswered) this.#answeredAtMs.set(name, this.#nowMs());
     else this.#answeredAtMs.delete(name);
   }
@@ -263,6 +263,6 @@ function isSilent(address: Address, port: number, { limitMs, signal }: ProbeLimi
   });
 }
 
-function nameOf(address: Address, port: number): string {
+function endpointName(address: Address, port: number): string {
   return `${urlHostOf(address)}:${port}`;
 }

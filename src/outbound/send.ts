@@ -266,7 +266,7 @@ const KEEP_ALIVE_SECONDS = /timeout=(\d{1,9})/i;
  */
 function responseJson(bytes: Uint8Array, truncated: boolean): string | null {
   if (bytes.byteLength === 0) return null;
-  const text = textOf(bytes, truncated);
+  const text = decodeUtf8(bytes, truncated);
   if (text === null) return JSON.stringify({ encoding: "base64", data: Buffer.from(bytes).toString("base64") });
   return !truncated && isJson(bytes, text) ? text : JSON.stringify(text);
 }
@@ -288,7 +288,7 @@ async function maskedJson(
 const WITHHELD = "withheld: it may contain the credential";
 
 /** Decodes UTF-8; null: it is none. Leaves out an incomplete last character of a truncated text. */
-function textOf(bytes: Uint8Array, truncated: boolean): string | null {
+function decodeUtf8(bytes: Uint8Array, truncated: boolean): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: truncated });
   } catch {

@@ -1,5 +1,6 @@
 import { PAGE_STREAM_HEARTBEATS_MAX } from "../core/limits.ts";
 import { createStreamEvents, credentialRequestsEvent, pageEventRoutes, pageEventsOf } from "../events/stream.ts";
+import type { ApiOperation } from "../http/openapi.ts";
 import { createRoutes } from "../http/operation.ts";
 import { acceptsGzip } from "../http/response.ts";
 import { ASSETS } from "../ui/assets.ts";
@@ -38,7 +39,7 @@ import { peoplePages } from "./settings/team.tsx";
 import { createPageDeps, type PageNeeds } from "./frame/page-deps.ts";
 
 /** Everything that people open in a browser: pages and forms, links of mails, receipts, and the files that pages load. */
-export function createPages(needs: PageNeeds) {
+export function createPages(needs: PageNeeds, operations: () => readonly ApiOperation[]) {
   const deps = createPageDeps(needs);
   const streamEvents = createStreamEvents(
     {
@@ -83,7 +84,7 @@ export function createPages(needs: PageNeeds) {
     joinPages(deps),
     oidcRoutes(deps),
     ...connectPages(deps),
-    docsPages(deps),
+    docsPages(deps, operations),
     assetRoutes(),
   ] as const;
   return { routes, personOnError: deps.personOnError };

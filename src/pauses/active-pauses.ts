@@ -9,7 +9,7 @@ export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>
 
   constructor(store: Pick<PauseStore, "inForce">) {
     const list = (accountId: string | null) => store.inForce(accountId);
-    super({ list }, (pauses) => new Map(pauses.map((pause) => [nameOf(pause), pause])));
+    super({ list }, (pauses) => new Map(pauses.map((pause) => [subjectKey(pause), pause])));
   }
 
   /** The pause that stops actions of this lane. Of several, the widest: service, account, key, host. */
@@ -20,7 +20,7 @@ export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>
 
   /** Whether the account signed up and the operator has not allowed it. */
   readonly isStopped = (accountId: string): boolean => {
-    return this.viewOf(accountId)?.has(nameOf({ accountId, kind: "sign_up", subject: accountId })) === true;
+    return this.viewOf(accountId)?.has(subjectKey({ accountId, kind: "sign_up", subject: accountId })) === true;
   };
 
   /** Whether no attempt of this lane may start. */
@@ -31,7 +31,7 @@ export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>
 
   /** Starts nothing of the subject while `write` runs, then reads the account's pauses again, even if the write failed. */
   async whilePausing<T>(subject: PauseSubject, write: () => Promise<T>): Promise<T> {
-    const name = nameOf(subject);
+    const name = subjectKey(subject);
     this.#blocked.add(name);
     try {
       return await write();
@@ -44,16 +44,16 @@ export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>
 type PauseSubject = Pick<Pause, "accountId" | "kind" | "subject">;
 
 /** The map key of a pause. Ids and kinds have no space, so that no two subjects have the same. */
-function nameOf({ accountId, kind, subject }: PauseSubject): string {
+function subjectKey({ accountId, kind, subject }: PauseSubject): string {
   return `${accountId} ${kind} ${subject}`;
 }
 
 /** The names of the pauses that cover a lane, widest first. */
 function namesOf({ accountId, keyId, host }: PauseScope): readonly string[] {
   return [
-    nameOf({ accountId, kind: "sign_up", subject: accountId }),
-    nameOf({ accountId, kind: "account", subject: "" }),
-    nameOf({ accountId, kind: "key", subject: keyId }),
-    nameOf({ accountId, kind: "host", subject: host }),
+    subjectKey({ accountId, kind: "sign_up", subject: accountId }),
+    subjectKey({ accountId, kind: "account", subject: "" }),
+    subjectKey({ accountId, kind: "key", subject: keyId }),
+    subjectKey({ accountId, kind: "host", subject: host }),
   ];
 }

@@ -42,7 +42,7 @@ export function bodyBytes(action: Action, bytesMax = Infinity): SeenBytes {
   const bytes = Buffer.from(sentBody(action) ?? "");
   const isText = isReadAsUtf8(contentTypeOf(action) ?? "");
   const shown = bytes.subarray(0, bytesMax);
-  const start = isText && shown.length > 0 ? textOf(shown, shown.length < bytes.length) : null;
+  const start = isText && shown.length > 0 ? decodeText(shown, shown.length < bytes.length) : null;
   return {
     size: bytes.length,
     start,
@@ -51,7 +51,7 @@ export function bodyBytes(action: Action, bytesMax = Infinity): SeenBytes {
 }
 
 /** Decodes bytes as text, without a last character that is cut. Null: no UTF-8, or it contains NUL. */
-function textOf(bytes: Uint8Array, isCut: boolean): string | null {
+function decodeText(bytes: Uint8Array, isCut: boolean): string | null {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut });
     return text.includes("\0") ? null : text;

@@ -258,11 +258,13 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       const hits: (readonly [id: string, effect: RuleEffect])[] = refused.ruleIds.map((id) => [id, "refuse"]);
       const inForce = await known.compiledRules(accountId);
       // What a rule refuses when its time comes is stored like what it holds.
-      const refusing = new Set(inForce.flatMap((rule) => (rule.definition.effect === "refuse" ? nameOf(rule) : [])));
+      const refusing = new Set(
+        inForce.flatMap((rule) => (rule.definition.effect === "refuse" ? versionKey(rule) : [])),
+      );
       for (const policy of ruled) {
         const { by, id, effect } = policy;
         if (by !== "rule" || id === null) continue;
-        const isRefused = refusing.has(nameOf({ ...policy, id })) && !saysUndecidable(policy);
+        const isRefused = refusing.has(versionKey({ ...policy, id })) && !saysUndecidable(policy);
         hits.push([id, isRefused ? "refuse" : effect]);
       }
       const byRule = Map.groupBy(hits, ([id]) => id);
@@ -321,7 +323,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
 }
 
 /** A version of a rule. */
-function nameOf({ id, version }: { readonly id: string; readonly version: number | null }): string {
+function versionKey({ id, version }: { readonly id: string; readonly version: number | null }): string {
   return `${id} ${version}`;
 }
 

@@ -65,7 +65,7 @@ interface LineProps {
 
 function Line({ node, folding, name, isRoot = false, isLast = true, isRow = false }: LineProps) {
   const comma = isRoot || isLast ? "" : ",";
-  const begin = name === undefined ? null : <Name text={name} />;
+  const begin = name === undefined ? null : <MemberName text={name} />;
   if (node.kind === "string" && isLong(node.value)) {
     const lines = node.value.split("\n").length;
     return (
@@ -284,7 +284,7 @@ function countOf(node: JsonNode): string {
     : counted(node.kind === "object" ? node.members.length + (node.rest?.count ?? 0) : 0, "field");
 }
 
-function Name({ text }: { readonly text: string }) {
+function MemberName({ text }: { readonly text: string }) {
   return (
     <>
       <span class="json-name">{untrusted(text)}</span>

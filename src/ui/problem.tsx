@@ -81,7 +81,7 @@ const RETRIED: ReadonlySet<number> = new Set([429, 500, 503]);
 /** The page of any error: what happened, what to do, and where to go on. */
 export function problemPage(props: ProblemProps): string {
   const { status, message, requestId, user = null, isStandalone = false } = props;
-  const { title, next } = textOf(props);
+  const { title, next } = problemText(props);
   return render(
     <Layout title={title} user={user} isStandalone={isStandalone}>
       <section class="problem-page">
@@ -101,7 +101,7 @@ export function problemPage(props: ProblemProps): string {
   );
 }
 
-function textOf({ status, code, user = null, isLink = false, isGone = false }: ProblemProps): ProblemText {
+function problemText({ status, code, user = null, isLink = false, isGone = false }: ProblemProps): ProblemText {
   if (isGone) return { title: LINK.title, next: null };
   if (status === 403 && user?.hasOthers !== true) return { title: NOT_ALLOWED.title, next: null };
   if (isLink && status === 404) return LINK;

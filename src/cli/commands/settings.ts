@@ -418,7 +418,11 @@ export function addSigningCommands(program: CliCommand): void {
     .option("--all", "the secrets of all origins, for calls and callbacks")
     .option(...JSON_OPTION)
     .sessionAction(
-      async ({ client, print }, origin: string | undefined, { all = false, ...options }: RotateOptions) => {
+      async (
+        { client, print },
+        origin: string | undefined,
+        { all = false, ...options }: UseOptions & { readonly all?: boolean },
+      ) => {
         if (all === (origin !== undefined)) throw new UsageError("Say which origin, or --all.");
         const rotated = await client.rotateSigningSecret({ ...given({ origin }), ...useOf(options) });
         print(rotated, ({ previous_expires_at: end }) => `Rotated. The previous secret signs too until ${end}.`);
@@ -468,8 +472,4 @@ interface UseOptions {
 
 function useOf({ callbacks }: UseOptions): Pick<SigningSecretQuery, "for"> {
   return callbacks === true ? { for: "callbacks" } : {};
-}
-
-interface RotateOptions extends UseOptions {
-  readonly all?: boolean;
 }

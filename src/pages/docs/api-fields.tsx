@@ -35,11 +35,11 @@ export function ApiFields({ schema, schemas, of, depth = 0 }: ApiFieldsProps) {
         const inside = of === "request" ? inPlace(member, schemas) : member;
         const mark = required.includes(name) ? "required" : "optional";
         return (
-          <Field name={name} schema={member} mark={(mark === "required") === (of === "request") ? mark : null}>
+          <SchemaField name={name} schema={member} mark={(mark === "required") === (of === "request") ? mark : null}>
             {membersOf(inside) === null || depth >= API_NESTING_MAX ? null : (
               <ApiFields schema={inside} schemas={schemas} of={of} depth={depth + 1} />
             )}
-          </Field>
+          </SchemaField>
         );
       })}
     </ul>
@@ -55,7 +55,7 @@ interface FieldProps {
   readonly children?: Child;
 }
 
-function Field({ name, schema, mark, place, children }: FieldProps) {
+function SchemaField({ name, schema, mark, place, children }: FieldProps) {
   const { description } = schema;
   const bounds = boundsText(schema);
   const { paragraphs, notes } = partsOf(description ?? "");
@@ -105,7 +105,7 @@ export function ApiParameters({ parameters, schemas }: ApiParametersProps) {
       {parameters.map(({ name, in: place, required, schema }) => {
         const { description = "" } = dereferenced(schema, schemas);
         const mark = required ? "required" : null;
-        return <Field name={name} schema={{ ...schema, description }} mark={mark} place={place} />;
+        return <SchemaField name={name} schema={{ ...schema, description }} mark={mark} place={place} />;
       })}
     </ul>
   );

@@ -53,7 +53,7 @@ export function docsSearchPage({ site, query, hits, ...reader }: DocsSearchPageP
       <main id="main" class="docs-main">
         <article class="prose">
           <h1>Search</h1>
-          <Found query={query} hits={hits} />
+          <SearchHits query={query} hits={hits} />
         </article>
         <DocsFoot {...reader} />
       </main>
@@ -61,7 +61,7 @@ export function docsSearchPage({ site, query, hits, ...reader }: DocsSearchPageP
   );
 }
 
-function Found({ query, hits }: Pick<DocsSearchPageProps, "query" | "hits">) {
+function SearchHits({ query, hits }: Pick<DocsSearchPageProps, "query" | "hits">) {
   return (
     <div id="results">
       <p class="quiet small" role="status">

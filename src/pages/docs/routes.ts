@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import Type from "typebox";
 import { DomainError } from "../../core/domain-error.ts";
 import { createPageRoutes, pathParams } from "../../http/operation.ts";
+import type { ApiOperation } from "../../http/openapi.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { acceptsGzip, page, pageHeaders, seeOther } from "../../http/response.ts";
 import { DOCS_SEARCH_PATH, docsPage, docsSearchPage } from "./frame.tsx";
@@ -14,7 +15,7 @@ import { createOwnTurns } from "../../runtime/fair-share.ts";
 const NO_SUCH_PAGE = "The documentation has no such page.";
 
 /** The documentation of this version. It needs no login. */
-export function docsPages({ baseUrl, version, sessionOf, operations }: PageDeps) {
+export function docsPages({ baseUrl, version, sessionOf }: PageDeps, operations: () => readonly ApiOperation[]) {
   let made: Promise<DocsSite> | null = null;
   // Imported for the first page, with the highlighter and the Markdown parser. Other work runs between what takes milliseconds.
   const make = async () => {

@@ -5,7 +5,6 @@ import type { ExportActions } from "../../actions/export.ts";
 import { NAV_FAILING_MS } from "../../core/limits.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import { type Caller, viewerOf } from "../../core/roles.ts";
-import type { ApiOperation } from "../../http/openapi.ts";
 import { type Form, readForm } from "../../http/form.ts";
 import { pathAndQuery, type RequestContext } from "../../http/request.ts";
 import { page, seeOther } from "../../http/response.ts";
@@ -26,8 +25,6 @@ export interface PageNeeds extends RouteServices, Pick<AppContext, "clock" | "id
   readonly baseUrl: string;
   readonly version: string;
   readonly approvalLinks: "confirm" | "one_click";
-  /** The operations for the API reference. */
-  readonly operations: () => readonly ApiOperation[];
   /** Aborted when the service stops. */
   readonly draining: AbortSignal;
 }

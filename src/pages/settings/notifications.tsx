@@ -44,7 +44,7 @@ export function notificationsPage({ user, entries, before, channels, now }: Noti
         rows={entries}
         columns={[
           ["When", ({ createdAt }) => listedTime(createdAt, "short")],
-          ["What", ({ message: { event, kind } }) => nameOf(event, kind)],
+          ["What", ({ message: { event, kind } }) => eventName(event, kind)],
           ["To", (entry) => recipientCell(entry, channels), "wide"],
           ["Result", (entry) => resultCell(entry, now)],
           ["Attempts", ({ attempts }) => (attempts === 0 ? <None /> : attempts), "number"],
@@ -112,7 +112,7 @@ function resultCell({ status, attempts, dueAt }: ListedNotification, now: Date) 
 }
 
 /** Names an event. A message's target is its channel's id. */
-function nameOf(event: string, kind: string): string {
+function eventName(event: string, kind: string): string {
   const ask = askOf(event);
   if (alertOf(event) !== null) return kind === "mail" ? "Credential email" : "Credential message";
   if (isCredentialRequested(event)) return `Credential request ${kind === "mail" ? "email" : "message"}`;

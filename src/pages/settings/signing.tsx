@@ -164,7 +164,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
           Does a receiver refuse a call or callback? Paste what it got to see why. It is not stored.{" "}
           <a href="/docs/verify#when-verification-fails">When verification fails</a>
         </p>
-        {found === undefined ? null : <Found found={found} />}
+        {found === undefined ? null : <Findings found={found} />}
         {/* Most questions are about the newest call or callback. */}
         <CHECK_FORM.Form
           user={user}
@@ -330,7 +330,7 @@ function placeIn(form: Form): Place {
   return { origin: checkOrigin(origin.replace(/\/$/, "")), use };
 }
 
-function Found({ found: { secret, problems, warnings } }: { readonly found: SignatureFindings }) {
+function Findings({ found: { secret, problems, warnings } }: { readonly found: SignatureFindings }) {
   return (
     <>
       {secret === null ? null : (
