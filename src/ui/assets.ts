@@ -2,6 +2,7 @@ import htmx from "htmx.org/dist/htmx.min.js" with { type: "text" };
 import idiomorph from "idiomorph/dist/idiomorph-ext.min.js" with { type: "text" };
 import actionCss from "./styles/action.css" with { type: "text" };
 import actionsCss from "./styles/actions.css" with { type: "text" };
+import chartCss from "./chart.css" with { type: "text" };
 import controlsCss from "./controls.css" with { type: "text" };
 import dialogsCss from "./dialogs.css" with { type: "text" };
 import docsCss from "./styles/docs.css" with { type: "text" };
@@ -9,7 +10,10 @@ import layoutCss from "./layout.css" with { type: "text" };
 import icon from "./assets/icon.svg" with { type: "text" };
 import iconWaiting from "./assets/icon-waiting.svg" with { type: "text" };
 import inboxCss from "./styles/inbox.css" with { type: "text" };
+import listCss from "./styles/list.css" with { type: "text" };
 import overviewCss from "./styles/overview.css" with { type: "text" };
+import rulesCss from "./styles/rules.css" with { type: "text" };
+import schemaFormCss from "./styles/schema-form.css" with { type: "text" };
 import settingsCss from "./styles/settings-frame.css" with { type: "text" };
 import { SCRIPTS } from "./scripts.ts";
 import { type Asset, assetOf, SHEET_PARTS, styleOf } from "./sheet-style.ts";
@@ -22,8 +26,12 @@ export const APP_STYLE = styleOf("app", [
   inboxCss,
   actionsCss,
   actionCss,
+  chartCss,
   overviewCss,
+  listCss,
+  schemaFormCss,
   settingsCss,
+  rulesCss,
   docsCss,
 ]);
 

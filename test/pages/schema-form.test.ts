@@ -148,7 +148,7 @@ describe("a form by its schema", () => {
   });
 
   test("has fields that are seen where their choice is made", async () => {
-    const css = await Bun.file("src/ui/styles/settings-frame.css").text();
+    const css = await Bun.file("src/ui/styles/schema-form.css").text();
     for (const choice of CHOICES_WITH_FIELDS)
       expect(css).toContain(`form:has([value="${choice}"]:checked) .for-${choice}`);
   });

@@ -61,7 +61,7 @@ export function goesOnPage(title: string, address: string, link: string): string
 }
 
 /** Says why a sign-in with the identity provider failed, and what to do. */
-export function oidcProblemPage(message: string): string {
+function oidcProblemPage(message: string): string {
   return render(
     <Layout title="Not logged in" width="narrow">
       <PageHead title="You are not logged in" />
