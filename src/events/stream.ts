@@ -156,12 +156,16 @@ export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
   return JSON.stringify({ id, status });
 }
 
-/** Pages compare it with the last one, so they miss nothing. Other nodes' changes come with a heartbeat. */
-export const credentialRequestsEvent =
+/**
+ * Whose page it is, and the waiting requests for credentials. Pages compare it with the last one, so they miss nothing: a stream
+ * that is opened again may be of another session. Other nodes' changes come with a heartbeat.
+ */
+export const pageStateEvent =
   ({ pending }: PendingRequests) =>
   async (caller: Caller): Promise<string> => {
-    const ids = (await pending(caller)).map(({ id }) => id);
-    return `event: credential_requests\ndata: ${JSON.stringify(ids)}\n\n`;
+    const credential_requests = (await pending(caller)).map(({ id }) => id);
+    const state = { account: caller.accountId, person: caller.personId, credential_requests };
+    return `event: state\ndata: ${JSON.stringify(state)}\n\n`;
   };
 
 interface PendingRequests {

@@ -1,5 +1,5 @@
 import { PAGE_STREAM_HEARTBEATS_MAX } from "../core/limits.ts";
-import { createStreamEvents, credentialRequestsEvent, pageEventRoutes, pageEventsOf } from "../events/stream.ts";
+import { createStreamEvents, pageEventRoutes, pageEventsOf, pageStateEvent } from "../events/stream.ts";
 import type { ApiOperation } from "../http/openapi.ts";
 import { createRoutes } from "../http/operation.ts";
 import { acceptsGzip } from "../http/response.ts";
@@ -45,7 +45,7 @@ export function createPages(needs: PageNeeds, operations: () => readonly ApiOper
     {
       ...needs,
       beatsMax: PAGE_STREAM_HEARTBEATS_MAX,
-      extraText: credentialRequestsEvent(needs.credentialRequests),
+      extraText: pageStateEvent(needs.credentialRequests),
     },
     pageEventsOf,
   );

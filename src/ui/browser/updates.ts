@@ -96,11 +96,13 @@ const follows = mainPart()?.dataset["follows"];
 
 function listen(): void {
   if (follows === undefined || source !== null || document.hidden) return;
+  let isNew = true;
   source = new EventSource("/events");
   source.addEventListener("open", () => {
     stopPolling();
-    // Catches events between loading the page and opening the stream. A reconnected one may be another person's or account's.
-    refresh().catch(() => {});
+    // Catches events between loading the page and opening the stream. A reconnected stream has no gap.
+    if (isNew) refresh().catch(() => {});
+    isNew = false;
   });
   source.addEventListener("error", () => {
     if (polling === 0) polling = setInterval(refresh, POLL_MS);
@@ -111,7 +113,7 @@ function listen(): void {
     returning = setTimeout(listen, COME_BACK_MS);
   });
   for (const status of STATUSES) source.addEventListener(`action.${status}`, hear);
-  source.addEventListener("credential_requests", hearRequests);
+  source.addEventListener("state", hearState);
 }
 
 function hear(event: MessageEvent<string>): void {
@@ -120,12 +122,12 @@ function hear(event: MessageEvent<string>): void {
   if (follows === "all" || follows === data.id) refresh().catch(() => {});
 }
 
-/** The ids of waiting requests for credentials, as last heard; null before that. Each stream begins with them. */
-let requests: string | null = null;
+/** Whose page it is and which requests for credentials wait, as last heard; null before that. Each stream begins with it. */
+let state: string | null = null;
 
-function hearRequests({ data }: MessageEvent<string>): void {
-  if (follows === "all" && requests !== null && requests !== data) refresh().catch(() => {});
-  requests = data;
+function hearState({ data }: MessageEvent<string>): void {
+  if (state !== null && state !== data) refresh().catch(() => {});
+  state = data;
 }
 
 function stopPolling(): void {
