@@ -3,13 +3,12 @@ import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import {
   type Action,
   awaitsRunAt,
-  extrasText,
-  NO_EXTRAS,
   type LateResult,
   parseLateResult,
   type Result,
   largeBytesOf,
 } from "../../src/core/action.ts";
+import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
 import { type ActionPolicy, actionPolicyText, parseActionPolicy } from "../../src/core/action-policy.ts";
 import { parseCounted, parseExtras } from "../../src/core/extras-schema.ts";
 import type { Notification } from "../../src/core/notification.ts";

@@ -16,7 +16,7 @@ import { describeOutcome, isSuccess } from "../core/outcome.ts";
 import type { Header } from "../delivery/signing.ts";
 import { type AlterHeaders, type PostDeps, postNow } from "../delivery/post.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
-import { NO_EXTRAS } from "../core/action.ts";
+import { NO_EXTRAS } from "../core/extras.ts";
 
 interface CallbackHostNeeds extends PostDeps {
   readonly checkTarget: CheckTarget;

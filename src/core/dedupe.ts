@@ -1,4 +1,5 @@
-import { type Action, type ActionRequest, unknownExtras } from "./action.ts";
+import type { Action, ActionRequest } from "./action.ts";
+import { unknownExtras } from "./extras.ts";
 import { BODY_MEMBERS, bodyAs, contentTypeOf } from "./body.ts";
 import type { Extras } from "./extras-schema.ts";
 

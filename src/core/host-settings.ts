@@ -1,6 +1,7 @@
 import type { AuditEntry } from "./audit.ts";
 import { AccountCache, type CachedSettingsStore } from "./account-settings.ts";
-import { type Action, ownRetrySettings } from "./action.ts";
+import type { Action } from "./action.ts";
+import { ownRetrySettings } from "./extras.ts";
 import type { Actor } from "./roles.ts";
 import { type RetrySettings, type EffectiveRetrySettings, NO_RETRY_SETTINGS, effectiveRetrySettings } from "./retry.ts";
 

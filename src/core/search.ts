@@ -1,4 +1,5 @@
-import type { RequesterTextName, Result } from "./action.ts";
+import type { Result } from "./action.ts";
+import type { RequesterTextName } from "./extras.ts";
 import { type ErrorKind, errorKindOf, type OutcomeKind } from "./outcome.ts";
 
 /** A condition on the metadata of an action. */

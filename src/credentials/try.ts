@@ -1,6 +1,6 @@
 import { USER_AGENT } from "../config/config.ts";
 import type { CheckTarget } from "../config/target-policy.ts";
-import { NO_EXTRAS } from "../core/action.ts";
+import { NO_EXTRAS } from "../core/extras.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import { CREDENTIAL_TEST_BODY_CHARS_MAX, MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
 import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";

@@ -1,4 +1,5 @@
-import { type ActionRequest, unknownExtras } from "../core/action.ts";
+import type { ActionRequest } from "../core/action.ts";
+import { unknownExtras } from "../core/extras.ts";
 import { bodyMemberOf, contentTypeOf, isJsonMember } from "../core/body.ts";
 import { type JsonLeaf, jsonLeaves } from "../core/json-tree.ts";
 import { GRANT_BODY_CHARS_MAX, GRANT_FIELDS_MAX } from "../core/limits.ts";

@@ -1,4 +1,5 @@
-import { type Action, REQUESTER_TEXTS } from "../core/action.ts";
+import type { Action } from "../core/action.ts";
+import { REQUESTER_TEXTS } from "../core/extras.ts";
 import { actionJson } from "../receipts/action-json.ts";
 import {
   actorText,

@@ -1,5 +1,6 @@
 import { retrySettingsJson } from "../api/retry-settings.ts";
-import { type Action, nextRetryAt, NO_EXTRAS, ownRetrySettings, textsIn, unknownExtras } from "../core/action.ts";
+import { type Action, nextRetryAt } from "../core/action.ts";
+import { NO_EXTRAS, ownRetrySettings, textsIn, unknownExtras } from "../core/extras.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { bodyMemberJson } from "../core/body.ts";
 import { operationsOf } from "../core/changes.ts";

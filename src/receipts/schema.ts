@@ -1,5 +1,5 @@
 import Type from "typebox";
-import { TEXT_EXTRAS, withoutTexts, withoutUnknown } from "../core/action.ts";
+import { TEXT_EXTRAS, withoutTexts, withoutUnknown } from "../core/extras.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { ActionJson } from "../api/action-schemas.ts";
 import { cutJson, cutRequestBody } from "./cut-body.ts";

@@ -1,4 +1,5 @@
-import { type Action, extrasText, type Result } from "../core/action.ts";
+import type { Action, Result } from "../core/action.ts";
+import { extrasText } from "../core/extras.ts";
 import type { PastAttempt } from "../core/attempts.ts";
 import { MASKED_AT_ONCE_CHARS_MAX, MASKED_INLINE_CHARS_MAX } from "../core/limits.ts";
 import { type ScopedCaller, type Viewer, viewerOf, viewOf } from "../core/roles.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { type Action, NO_EXTRAS } from "../../src/core/action.ts";
+import type { Action } from "../../src/core/action.ts";
+import { NO_EXTRAS } from "../../src/core/extras.ts";
 import { type DecisionHistory, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { MESSAGE_FORMATS, endOfHost, subjectOf } from "../../src/mail/chat-messages.ts";
 import { URL_CHARS_MAX, SUBJECT_PATH_CHARS_MAX, SUBJECT_TITLE_CHARS_MAX } from "../../src/core/limits.ts";

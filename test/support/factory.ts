@@ -4,7 +4,8 @@ import type { CredentialRequest, SealedCredential } from "../../src/core/credent
 import type { RuleRow } from "../../src/core/account-rules.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { createEnqueue } from "../../src/receipts/enqueue.ts";
-import { type Action, type ActionRequest, firstState, NO_EXTRAS, type Result } from "../../src/core/action.ts";
+import { type Action, type ActionRequest, firstState, type Result } from "../../src/core/action.ts";
+import { NO_EXTRAS } from "../../src/core/extras.ts";
 import type { Channel } from "../../src/core/channel.ts";
 import type { AuditEntry, AuditFilter } from "../../src/core/audit.ts";
 import { type Change } from "../../src/core/changes.ts";
