@@ -17,7 +17,7 @@ import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
 import { createYield, eachPage, OpenPerAccount } from "../runtime/fair-share.ts";
 import type { KnownRules } from "./known.ts";
-import { type CompiledRule, decideByWalks, CompiledRules, type Walk } from "./rule.ts";
+import { type CompiledRule, decideByWalks, CompiledRules, isRefusal, type Walk } from "./rule.ts";
 import { DifferingJson, type DryRunDifference, type DryRunJson, type RuleEffect } from "./schemas.ts";
 import { toJson } from "../api/serializer.ts";
 
@@ -111,7 +111,7 @@ export function createDryRun(
       const inForceEffect = effectOf(inForceCounts.add(entry, entry.inForce).ruling, entry);
       const effect = effectOf(ruling, entry);
       const isUncertain = isVague || (isCut && reached === null && counts.length > 0);
-      if (isUncertain && refusedAnyway(entry.tried) === null) figures.uncertain += 1;
+      if (isUncertain && !entry.tried.some(isRefusal)) figures.uncertain += 1;
       figures[WORDS[effect]] += 1;
       if (effect === "hold") {
         if (ruling?.isUndecidable === true) figures.undecidable += 1;
@@ -229,7 +229,7 @@ class Counts {
       this.#later.pop();
       for (const count of next.counts) this.#partOf(count).amount -= BigInt(count.amount);
     }
-    const decided = refusedAnyway(walks) ?? decideByWalks(walks, (count) => this.#parts.isBeyond(count));
+    const decided = decideByWalks(walks, (count) => this.#parts.isBeyond(count));
     const counts = decided.ruling?.effect === "refuse" ? [] : decided.counts;
     for (const count of counts) {
       const part = this.#partOf(count);
@@ -250,12 +250,6 @@ class Counts {
   #partOf(count: RuleCount) {
     return this.#parts.at(count, () => ({ start: count.start, amount: 0n, isVague: false }));
   }
-}
-
-/** The decision, if a rule refuses the request whatever earlier ones have counted: a create is refused before it is counted. */
-function refusedAnyway(walks: readonly Walk[]): ReturnType<typeof decideByWalks> | null {
-  const decided = decideByWalks(walks, () => false);
-  return decided.ruling?.effect === "refuse" ? decided : null;
 }
 
 /** What a ruling does to a request. */

@@ -344,13 +344,16 @@ function rulingOf(
 
 /**
  * Decides on a request by the first rule that applies; if it may count as several methods, by the strictest of their rulings. Also
- * returns what it adds to which counts, and the count beyond which it goes.
+ * returns what it adds to which counts, and the count beyond which it goes. What a rule without a count refuses is refused whatever
+ * was counted, and adds nothing.
  */
 export function decideByWalks(
   walks: readonly Walk[],
   isBeyond: (count: RuleCount) => boolean,
 ): Pick<Judgement, "ruling" | "counts" | "reached"> {
+  const isRefused = walks.some(isRefusal);
   const fates = walks.map(({ counted, ruling }) => {
+    if (isRefused) return { counted: [], ruling, reached: null };
     const at = counted.findIndex(({ count }) => isBeyond(count));
     const beyond = counted[at];
     if (beyond === undefined) return { counted, ruling, reached: null };
@@ -359,6 +362,11 @@ export function decideByWalks(
   const counts = new Map(fates.flatMap(({ counted }) => counted.map(({ count }) => [countName(count), count])));
   const { ruling, reached } = strictest(fates) ?? { ruling: null, reached: null };
   return { ruling, reached, counts: [...counts.values()] };
+}
+
+/** Whether a rule refuses the request whatever was counted. */
+export function isRefusal({ ruling }: Walk): boolean {
+  return ruling?.effect === "refuse";
 }
 
 // Rules that never apply

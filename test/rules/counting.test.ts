@@ -108,6 +108,16 @@ describe("a budget", () => {
     expect(asked([rule({ sum: SUM, methods: ["PUT"] })]).counts).toEqual([]);
   });
 
+  test("that is spent holds nothing that a later rule refuses, and a refused call adds nothing", () => {
+    const [budget, refusal] = [rule({ sum: SUM }), rule({ effect: "refuse", path: "/pay" }, "rul_2")];
+    const { counts } = asked([budget]);
+    expect(counts).toHaveLength(1);
+    for (const beyond of [[], counts]) {
+      const decided = asked([budget, refusal], { beyond });
+      expect(decided).toMatchObject({ ruling: { effect: "refuse", rule: { id: "rul_2" } }, counts: [], reached: null });
+    }
+  });
+
   test("counts a request once that names another method, and by both", () => {
     const rules = [rule({ sum: SUM, methods: ["POST"] }), rule({ sum: SUM, methods: ["DELETE"] }, "rul_2")];
     const request = { headers: { "X-HTTP-Method-Override": "DELETE" } };
