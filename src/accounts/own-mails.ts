@@ -26,16 +26,15 @@ interface OwnMailApp {
   };
 }
 
-interface OwnMailNeeds {
-  /** Null: no mail provider is configured. */
-  readonly mailer: Pick<Mailer, "send"> | null;
-  readonly secrets: Pick<Secrets, "hash" | "newToken">;
-}
-
 /** Mails to people of the account that somebody asks for, sent at once and limited: a test, and a link that sets a password. */
 export type OwnMailService = ReturnType<typeof createOwnMailService>;
 
-export function createOwnMailService({ clock, ids, config, store }: OwnMailApp, { mailer, secrets }: OwnMailNeeds) {
+export function createOwnMailService(
+  { clock, ids, config, store }: OwnMailApp,
+  /** Null: no mail provider is configured. */
+  mailer: Pick<Mailer, "send"> | null,
+  secrets: Pick<Secrets, "hash" | "newToken">,
+) {
   const { people, team, audit } = store;
   const count = createMessageLimit(clock, "You have just sent a mail to yourself.");
   const countOfKeys = createMessageLimit(clock, "This account has just sent a test mail.");

@@ -19,12 +19,6 @@ import {
 } from "../core/account-store.ts";
 import { KNOWN_ORIGINS_MAX, ORIGIN_CHARS_MAX, SIGNING_OVERLAP_MS } from "../core/limits.ts";
 
-interface SigningNeeds {
-  readonly secrets: Pick<Secrets, "newRootSecret" | "open" | "seal" | "signingSecret">;
-  /** How long the secrets that sign are cached, since another process may rotate them. */
-  readonly freshMs: number;
-}
-
 /** A secret that signs calls or callbacks to an origin, or did. */
 export interface OriginSecret {
   readonly secret: string;
@@ -57,7 +51,8 @@ export type SigningSecrets = Awaited<ReturnType<SigningService["read"]>>;
  */
 export function createSigningService(
   app: AppPart<"clock" | "ids" | "log", "accounts" | "audit" | "signing">,
-  { secrets, freshMs }: SigningNeeds,
+  secrets: Secrets,
+  freshMs: number,
 ) {
   const { clock, ids, log } = app;
   const { accounts, audit, signing } = app.store;

@@ -12,20 +12,16 @@ import { jsonOf, noContent } from "../http/response.ts";
 import type { AppPart } from "../runtime/app-context.ts";
 import type { SessionService } from "./sessions.ts";
 
-interface TeamNeeds {
-  readonly sessionService: Pick<SessionService, "recheckPerson">;
-  /** Applies revocations of keys at once: of the connections of a person who may no longer make any. */
-  readonly recheckKeys: () => Promise<void>;
-  /** Takes an address out of the account's channels. */
-  readonly forgetAddress: (caller: Caller, email: string) => Promise<void>;
-}
-
 export type TeamService = ReturnType<typeof createTeamService>;
 
 /** The people of an account and their roles. Each change applies to their open pages and connections at once. */
 export function createTeamService(
   { store: { team }, clock }: AppPart<"clock", "team">,
-  { sessionService, recheckKeys, forgetAddress }: TeamNeeds,
+  sessionService: Pick<SessionService, "recheckPerson">,
+  /** Applies revocations of keys at once: of the connections of a person who may no longer make any. */
+  recheckKeys: () => Promise<void>,
+  /** Takes an address out of the account's channels. */
+  forgetAddress: (caller: Caller, email: string) => Promise<void>,
 ) {
   const memberOf = async ({ accountId }: Caller, personId: string) => {
     const member = await team.member(accountId, personId);

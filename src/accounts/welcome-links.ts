@@ -54,18 +54,14 @@ async function offerLink(
   return (await people.offer(link)) ? token : null;
 }
 
-interface WelcomeLinkNeeds {
-  readonly peopleService: Pick<PeopleService, "hashPassword">;
-  readonly sessionService: Pick<SessionService, "recheckPerson">;
-  readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">;
-}
-
 export type WelcomeLinkService = ReturnType<typeof createWelcomeLinkService>;
 
 /** What the visitor of a one-time link does. */
 export function createWelcomeLinkService(
   { store: { people }, clock, ids }: AppPart<"clock" | "ids", "people">,
-  { peopleService, sessionService, secrets }: WelcomeLinkNeeds,
+  peopleService: Pick<PeopleService, "hashPassword">,
+  sessionService: Pick<SessionService, "recheckPerson">,
+  secrets: Pick<Secrets, "deviceToken" | "hash" | "newToken">,
 ) {
   const findLink = async (token: string): Promise<LiveLink> => {
     const link = await people.link(secrets.hash(token), clock.now());

@@ -19,11 +19,6 @@ export function logHeld(log: Pick<Log, "info">, { id, accountId, method, host, r
 /** Histories by action id. */
 type Histories = ReadonlyMap<string, DecisionHistory>;
 
-interface HeldNeeds {
-  readonly hashOf: HashOf;
-  readonly credentials: { readonly stateOf: (action: Action) => CredentialState | null };
-}
-
 /** Reads the history of one action. It does not authorize; the caller must. */
 export type HistoryOf = (action: Action) => Promise<DecisionHistory>;
 
@@ -33,7 +28,11 @@ export type Held = ReturnType<typeof createHeld>;
 export type Inbox = Awaited<ReturnType<Held["held"]>>;
 
 /** Reads held actions with their histories. */
-export function createHeld({ clock, store }: AppContext, { hashOf, credentials }: HeldNeeds) {
+export function createHeld(
+  { clock, store }: AppContext,
+  hashOf: HashOf,
+  credentials: { readonly stateOf: (action: Action) => CredentialState | null },
+) {
   const { actions, accounts, rejections } = store;
   const historiesOf = async (accountId: string, some: readonly Action[]): Promise<Histories> => {
     const now = clock.now();

@@ -35,17 +35,6 @@ export function decidableUntil(
   return new Date(Math.min(linksEndMs, ttlEndMs, expiresAt?.getTime() ?? linksEndMs));
 }
 
-interface FollowLinkNeeds {
-  readonly secrets: Pick<Secrets, "readApprovalToken" | "isOfHash">;
-  readonly actionService: {
-    readonly approve: Decide;
-    readonly cancel: Decide;
-    readonly digestOf: (action: Action) => string;
-  };
-  readonly recipients: Pick<Recipients, "mayMail">;
-  readonly historyOf: HistoryOf;
-}
-
 export interface OpenedLink {
   readonly action: Action;
   /** Which of the mail's two links this is. */
@@ -75,8 +64,13 @@ interface LinkDecision extends Pick<OpenedLink, "decision"> {
  * Follows the links of approval mails. The token is the only credential: its holder decides in the name of the address that the
  * mail went to, through the same `approve` and `cancel` as REST and pages.
  */
-export function createFollowLink({ clock, config, store }: AppContext, needs: FollowLinkNeeds) {
-  const { secrets, actionService, recipients, historyOf } = needs;
+export function createFollowLink(
+  { clock, config, store }: AppContext,
+  secrets: Secrets,
+  actionService: Readonly<Record<"approve" | "cancel", Decide>> & { readonly digestOf: (action: Action) => string },
+  recipients: Pick<Recipients, "mayMail">,
+  historyOf: HistoryOf,
+) {
   const { actions, links } = store;
   const open = async (token: string): Promise<OpenedLink | null> => {
     const claimed = secrets.readApprovalToken(token);

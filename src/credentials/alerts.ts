@@ -4,18 +4,17 @@ import { PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { alertEvent, hostOf, type NotificationKind } from "../core/notification-events.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
-interface OwnerNoticeNeeds {
-  readonly channelsOf: (accountId: string) => readonly Channel[];
-  /** Called when notifications wait. */
-  readonly onWaiting: (kind: NoticeKind, accountId: string, host: string) => void;
-}
-
 type NoticeKind = Exclude<NotificationKind, "callback">;
 
 /** Notifications for owners by mail, and for channels except mail channels, which may have other recipients. */
 export type OwnerNotices = ReturnType<typeof createOwnerNotices>;
 
-export function createOwnerNotices({ store, config, ids }: AppContext, { channelsOf, onWaiting }: OwnerNoticeNeeds) {
+export function createOwnerNotices(
+  { store, config, ids }: AppContext,
+  channelsOf: (accountId: string) => readonly Channel[],
+  /** Called when notifications wait. */
+  onWaiting: (kind: NoticeKind, accountId: string, host: string) => void,
+) {
   /** The outbox rows. `eventOf`: the event for the recipient at this index. */
   const rowsFor = async <Event extends string>(accountId: string, now: Date, eventOf: (place: number) => Event) => {
     const members = config.mail === null ? [] : await store.team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);

@@ -75,21 +75,18 @@ export const DeclineCredentialBody = t.requestObject("DeclineCredential", "Optio
   reason: Type.Optional(t.reason("Why; shown to the requester.")),
 });
 
-interface CredentialRequestNeeds {
-  /** Notices for owners, who alone may answer, and for channels. */
-  readonly notices: OwnerNotices;
-  readonly credentialService: CredentialService;
-  /** Called when a credential was requested, or a request was answered. */
-  readonly onChanged: (accountId: string) => void;
-}
-
 /** Every use case of requests for credentials: agents ask, owners fill in the secret or decline, and nobody else decides. */
 export type CredentialRequestService = ReturnType<typeof createCredentialRequestService>;
 
-export function createCredentialRequestService(app: AppContext, needs: CredentialRequestNeeds) {
+export function createCredentialRequestService(
+  app: AppContext,
+  notices: OwnerNotices,
+  credentialService: CredentialService,
+  /** Called when a credential was requested, or a request was answered. */
+  onChanged: (accountId: string) => void,
+) {
   const { clock, ids } = app;
   const { credentialRequests: requests } = app.store;
-  const { credentialService, notices, onChanged } = needs;
 
   const find = async (caller: Caller, id: string): Promise<ListedCredentialRequest> => {
     authorize(caller, "read");

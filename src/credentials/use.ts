@@ -19,13 +19,6 @@ import { applyCredential, clashingHeader } from "./kinds.ts";
 import { hasExpired, type KnownCredentials, mayUse } from "./known.ts";
 import type { SealedPlace } from "../core/account-store.ts";
 
-interface CredentialUseNeeds {
-  readonly known: KnownCredentials;
-  readonly hosts: KnownHostSettings;
-  readonly secrets: Pick<Secrets, "open">;
-  readonly policy: TargetPolicy;
-}
-
 /** A request as it is sent, and the secrets to mask in its answer. */
 interface Opened extends Masked {
   readonly name: string;
@@ -42,7 +35,13 @@ const TRIES_MAX = 5;
 /** How calls use credentials, which are checked at the request and opened in the last step of a send. */
 export type CredentialUse = ReturnType<typeof createCredentialUse>;
 
-export function createCredentialUse(app: AppContext, { known, hosts, secrets, policy }: CredentialUseNeeds) {
+export function createCredentialUse(
+  app: AppContext,
+  known: KnownCredentials,
+  hosts: KnownHostSettings,
+  secrets: Secrets,
+  policy: TargetPolicy,
+) {
   const { clock, metrics, log } = app;
   const { credentials } = app.store;
   /** Finds a credential, even one that another node has just added. Null: there is none that the caller may use. */

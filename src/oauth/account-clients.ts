@@ -59,16 +59,10 @@ type ConnectionsByClient = ReadonlyMap<unknown, readonly OAuthArtifact[]>;
 /** Clients that owners add don't expire. */
 const NEVER = new Date("9999-12-31T00:00:00Z");
 
-interface AccountClientNeeds {
-  readonly secrets: Pick<Secrets, "hash" | "newToken" | "open" | "seal">;
-  /** Makes this node refuse a revoked key at once. */
-  readonly forget: Authenticate["forget"];
-}
-
 export type OAuthClientService = ReturnType<typeof createOAuthClientService>;
 
 /** Clients that owners add, for software without a metadata document. Owners can change them even while OAuth is off. */
-export function createOAuthClientService(app: AppContext, { secrets, forget }: AccountClientNeeds) {
+export function createOAuthClientService(app: AppContext, secrets: Secrets, forget: Authenticate["forget"]) {
   const { clock, ids } = app;
   const { oauth: store } = app.store;
   const connectionsByClient = async (accountId: string): Promise<ConnectionsByClient> =>

@@ -8,18 +8,16 @@ import { StoreUnavailable } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { ActivePauses } from "./active-pauses.ts";
 
-export interface CancellerNeeds {
-  readonly paused: Pick<ActivePauses, "refresh">;
-  readonly cancel: Decide;
-  /** How long after its revocation other nodes may still store what a key creates; 0: there are none. */
-  readonly takenElsewhereMs: number;
-}
-
 /**
  * Cancels the unfinished actions of revoked keys in batches. The key stays paused until none is left, so that an action
  * whose attempt fails meanwhile is not sent again, and until no other node takes the key any more. It goes on after a restart.
  */
-export function createCanceller(app: AppContext, { paused, cancel, takenElsewhereMs }: CancellerNeeds) {
+export function createCanceller(
+  app: AppContext,
+  paused: Pick<ActivePauses, "refresh">,
+  cancel: Decide,
+  takenElsewhereMs: number,
+) {
   const { clock, log } = app;
   const { accounts, pauses } = app.store;
   const stopped = new AbortController();

@@ -4,6 +4,7 @@ import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import type { Revocation } from "../core/account-store.ts";
 import { auditOf } from "../core/audit.ts";
+import type { Decide } from "../core/changes.ts";
 import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
 import { PAUSES_MAX } from "../core/limits.ts";
 import { type Pause, pauseDetail, resumed } from "../core/pause.ts";
@@ -14,11 +15,7 @@ import { jsonOf, noContent } from "../http/response.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { ActivePauses } from "./active-pauses.ts";
-import { type CancellerNeeds, createCanceller } from "./canceller.ts";
-
-interface PauseNeeds extends CancellerNeeds {
-  readonly paused: ActivePauses;
-}
+import { createCanceller } from "./canceller.ts";
 
 interface PauseRequest {
   /** Null: not one key. */
@@ -31,11 +28,16 @@ interface PauseRequest {
 /** Every use case of pauses, all of them for owners. */
 export type PauseService = ReturnType<typeof createPauseService>;
 
-export function createPauseService(app: AppContext, needs: PauseNeeds) {
+export function createPauseService(
+  app: AppContext,
+  paused: ActivePauses,
+  cancel: Decide,
+  /** How long after its revocation other nodes may still store what a key creates; 0: there are none. */
+  takenElsewhereMs: number,
+) {
   const { store, clock, ids } = app;
   const { pauses } = store;
-  const { paused } = needs;
-  const canceller = createCanceller(app, needs);
+  const canceller = createCanceller(app, paused, cancel, takenElsewhereMs);
 
   return {
     /**

@@ -104,11 +104,11 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const grants = new KnownGrants(store, clock, hashOf);
   const grantService = createGrantService(app, grants, hashOf);
   const credentials = new KnownCredentials(store.credentials);
-  const credentialUse = createCredentialUse(app, { known: credentials, hosts, secrets, policy });
+  const credentialUse = createCredentialUse(app, credentials, hosts, secrets, policy);
   const freshMs = node === null ? SIGNING_SECRETS_FRESH_MS : SHARED_FRESH_MS;
-  const signingService = createSigningService(app, { secrets, freshMs });
+  const signingService = createSigningService(app, secrets, freshMs);
   const recipients = createRecipients(app, rules);
-  const held = createHeld(app, { hashOf, credentials: credentialUse });
+  const held = createHeld(app, hashOf, credentialUse);
   const enqueue = createEnqueue(ids, receiptUrl, channels.of);
 
   const delivery = createDelivery(app, {
@@ -144,11 +144,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     credentials: credentialUse,
     held,
   });
-  const pauseService = createPauseService(app, {
-    paused,
-    cancel: actionService.cancel,
-    takenElsewhereMs: node === null ? 0 : REVOKED_KEY_TAKEN_MS_MAX,
-  });
+  const takenElsewhereMs = node === null ? 0 : REVOKED_KEY_TAKEN_MS_MAX;
+  const pauseService = createPauseService(app, paused, actionService.cancel, takenElsewhereMs);
   const signUpGate = createSignUpGate(app, paused);
   const { isStopped } = paused;
   const { bulkService, bulkRunner } = createBulk(app, { actionService, isStopped, leases: node?.jobs });
@@ -191,7 +188,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
 
   const countActivity = createCountActivity({ store, clock });
   const channelService = createChannelService(app, { ...posting, known: channels, recipients, mailer });
-  const notices = createOwnerNotices(app, { channelsOf: channels.of, onWaiting: delivery.addNotification });
+  const notices = createOwnerNotices(app, channels.of, delivery.addNotification);
 
   return {
     secrets,
@@ -202,14 +199,12 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     accountService: createAccountService(app),
     sessionService,
     peopleService,
-    teamService: createTeamService(app, {
-      sessionService,
-      recheckKeys: authenticate.recheck,
-      forgetAddress: (caller, email) => channelService.forgetAddress(caller, email),
-    }),
+    teamService: createTeamService(app, sessionService, authenticate.recheck, (caller, email) =>
+      channelService.forgetAddress(caller, email),
+    ),
     invitationService,
-    welcomeLinks: createWelcomeLinkService(app, { peopleService, sessionService, secrets }),
-    ownMails: createOwnMailService(app, { mailer, secrets }),
+    welcomeLinks: createWelcomeLinkService(app, peopleService, sessionService, secrets),
+    ownMails: createOwnMailService(app, mailer, secrets),
     oidc: oidcOf(app, { secrets, sessionService, invitationService }),
     actionService,
     pauseService,
@@ -218,7 +213,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     hostService: createHostService(app, hosts),
     grantService,
     credentialService,
-    credentialRequests: createCredentialRequestService(app, { notices, credentialService, onChanged: feed.ask }),
+    credentialRequests: createCredentialRequestService(app, notices, credentialService, feed.ask),
     credentialAlerts: createCredentialAlerts(app, notices),
     ruleService: createRuleService(app, rules),
     channelService,
@@ -229,11 +224,11 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     firstSteps: createFirstStepService(app),
     keyService,
     oauth,
-    oauthClients: createOAuthClientService(app, { secrets, forget }),
+    oauthClients: createOAuthClientService(app, secrets, forget),
     signingService,
     verifyService: createVerifyService(app, signingService),
     callbackHosts: createCallbackHostService(app, posting),
-    followLink: createFollowLink(app, { secrets, actionService, recipients, historyOf: held.historyOf }),
+    followLink: createFollowLink(app, secrets, actionService, recipients, held.historyOf),
     readReceipt: createReadReceipt(actions, secrets),
     listNotifications: createListNotifications(app),
     checkTarget: checkUrl,

@@ -89,7 +89,7 @@ describe("the first start", () => {
     const place = { table: "accounts", row: id, column: "sealed_root_secret" };
     expect(testSecrets.open(sealedRootSecret, place)).toHaveLength(32);
     const app = { store: db.store, log, clock, ids: systemIds };
-    const { find } = createSigningService(app, { secrets: testSecrets, freshMs: 0 });
+    const { find } = createSigningService(app, testSecrets, 0);
     const error: unknown = await find("acc_none", "https://a.example", NOON, "calls").catch(
       (thrown: unknown) => thrown,
     );

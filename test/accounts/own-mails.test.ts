@@ -73,10 +73,8 @@ function serviceOf({ passwordHash = NO_PASSWORD, delivery = { kind: "delivered" 
         audit: { record: async (entry) => void audited.push(entry) },
       },
     },
-    {
-      mailer: hasMail ? { send } : null,
-      secrets: { newToken: () => "the-token", hash: (text) => `hash of ${text}` },
-    },
+    hasMail ? { send } : null,
+    { newToken: () => "the-token", hash: (text) => `hash of ${text}` },
   );
 }
 

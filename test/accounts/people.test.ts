@@ -52,7 +52,7 @@ async function openService() {
     },
   );
   const app = { store: db.store, ids: systemIds, clock };
-  const links = createWelcomeLinkService(app, { peopleService: service, sessionService, secrets: testSecrets });
+  const links = createWelcomeLinkService(app, service, sessionService, testSecrets);
   const started = await service.signUp(ANN, SOURCE);
   calls.length = 0;
   return {

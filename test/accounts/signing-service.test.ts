@@ -145,7 +145,7 @@ describe("a rotation", () => {
     const here = engine.signingService;
     const signing = () => here.inUse(owner.accountId, ORIGIN, clock.now(), "calls");
     // Its cache is dropped, ours is not.
-    const there = createSigningService(engine.app, { secrets: engine.secrets, freshMs: 60_000 });
+    const there = createSigningService(engine.app, engine.secrets, 60_000);
     const [before] = await signing();
     await there.rotate(owner, ORIGIN);
     const after = await here.read(owner, ORIGIN);

@@ -174,7 +174,7 @@ test("what can't be cancelled of a revoked key is left for later, and nothing mo
     isOver = true;
     return held;
   };
-  const pauseService = createPauseService(app, { paused: services.known.paused, cancel, takenElsewhereMs: 0 });
+  const pauseService = createPauseService(app, services.known.paused, cancel, 0);
   await pauseService.pauseRevoked(owner, agent.keyId, true, (pause) =>
     store.accounts.revokeKey(owner.accountId, agent.keyId, clock.now(), { pause }),
   );
@@ -192,7 +192,7 @@ test.each([
   const { owner, store, clock, app, services, actionService } = engine;
   const { paused } = services.known;
   const { cancel } = actionService;
-  const pauseService = createPauseService(app, { paused, cancel, takenElsewhereMs: REVOKED_KEY_TAKEN_MS_MAX });
+  const pauseService = createPauseService(app, paused, cancel, REVOKED_KEY_TAKEN_MS_MAX);
   const agent = await keyOf(engine);
   if (pausedMs > 0) await pauseService.pause(owner, { keyId: agent.keyId, reason: null });
   clock.advance(pausedMs);
