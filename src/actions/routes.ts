@@ -106,16 +106,13 @@ export function actionRoutes(deps: ActionRouteDeps) {
   return [mainRoutes(deps), findRoutes(deps), viewRoutes(deps), decisionRoutes(deps)] as const;
 }
 
-type Respond = (caller: Caller, action: Action) => Promise<Response>;
-
-function createRespond({ serialize }: Pick<ActionRouteDeps, "serialize">): Respond {
-  return async (caller, action) => json(serialize(caller, await see(action, caller)));
+async function respond({ serialize }: ActionRouteDeps, caller: Caller, action: Action): Promise<Response> {
+  return json(serialize(caller, await see(action, caller)));
 }
 
 function mainRoutes(deps: ActionRouteDeps) {
   const { actionService, serialize } = deps;
   const checkCreate = createCheckCreate(deps);
-  const respond = createRespond(deps);
   const waitFor = (context: RequestContext, caller: Caller, id: string, seconds: number) =>
     whileWaiting(context, deps, (stop) => actionService.wait(caller, id, { waitMs: seconds * 1_000, stop }));
 
@@ -201,7 +198,7 @@ function mainRoutes(deps: ActionRouteDeps) {
         const action = await actionService.get(caller, id);
         const isOver = wait === undefined || isTerminal(action.status);
         const shown = isOver ? action : await waitFor(context, caller, id, wait);
-        return respond(caller, shown);
+        return respond(deps, caller, shown);
       },
       operation({
         operationId: "getAction",
@@ -379,11 +376,10 @@ export const ApprovalBody = Type.Object(
 
 function decisionRoutes(deps: ActionRouteDeps) {
   const { actionService } = deps;
-  const respond = createRespond(deps);
   const decide = async (verb: Decide, { context, caller, params, body }: DecisionCall) => {
     const { reason = null, run, grant } = body;
     const ofRun = run === undefined ? undefined : { run, isHeld: false };
-    return respond(caller, await verb(caller, noteActionId(context, params), reason, ofRun, grant));
+    return respond(deps, caller, await verb(caller, noteActionId(context, params), reason, ofRun, grant));
   };
   return createApiRoutes()
     .post(

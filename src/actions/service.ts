@@ -243,6 +243,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
         usedUp.add(grant.id);
         continue;
       }
+      // A refusal is recorded, unless rules were written since.
       const hasNewRules =
         created.kind === "rules_changed" ||
         (created.kind === "refused" && !(await rules.recordRefusal(caller, request, judgement, now)));

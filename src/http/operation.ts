@@ -13,7 +13,7 @@ import type { PageKind } from "./response.ts";
 
 /** For routes outside the API description, or without a key. Handlers get the `context` of their request. */
 export function createRoutes() {
-  return new Elysia(SETTINGS).derive(({ request, route }) => ({ context: routed(request, route) }));
+  return new Elysia(SETTINGS).derive(({ request, route }) => ({ context: noteRoute(request, route) }));
 }
 
 /** For routes that answer with pages, also in case of errors. */
@@ -33,7 +33,7 @@ export function createApiRoutes() {
 const SETTINGS = { normalize: false } as const;
 
 /** Notes which route answers, for the log and the metrics. */
-function routed(request: Request, route: string): RequestContext {
+function noteRoute(request: Request, route: string): RequestContext {
   const context = contextOf(request);
   context.route ??= patternOf(route);
   return context;
@@ -144,7 +144,7 @@ export function operation<Params = object, Query extends TObject = TObject, Acce
     // Elysia reads the source of its hooks. If a hook passed `call` on whole, all headers and cookies would be parsed; a method
     // (`transform(call) {`) is misread if it is on one line, as in the binary.
     transform: async (call: Call): Promise<void> => {
-      const context = routed(call.request, call.route);
+      const context = noteRoute(call.request, call.route);
       if (permission === null) {
         params?.accept(call.params);
         return;

@@ -96,8 +96,8 @@ function listenOnOtherLoopback(place: ListenOptions, baseUrl: string, answer: An
 
 const OTHER_LOOPBACK: Readonly<Record<string, string>> = { "127.0.0.1": "::1", "::1": "127.0.0.1" };
 
-/** Answers any request and never rejects. A request with a `known` caller needs no key and isn't rate limited. */
-type Handler = (request: Request, server: Server<unknown> | null, known?: Caller) => Promise<Response>;
+/** Answers any request and never rejects. A request with a `caller` needs no key and isn't rate limited. */
+type Handler = (request: Request, server: Server<unknown> | null, caller?: Caller) => Promise<Response>;
 
 /**
  * The entry point of every request. The order of the checks is part of the API: request id, Host and Origin, key, rate
@@ -126,8 +126,8 @@ function createHandler(deps: HttpServerDeps, modules: readonly AnyElysia[]): Han
     app.all(path, answer, { parse: "none" });
   }
 
-  return async (request, server, known) => {
-    const context = begin(request, server, known ?? null, deps);
+  return async (request, server, caller) => {
+    const context = begin(request, server, caller ?? null, deps);
     const route = () => {
       if (context.path === "") throw noTarget();
       const routed = routable(context);
