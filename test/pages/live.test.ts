@@ -64,6 +64,19 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     expect(await desk.isSamePage(page)).toBe(true);
   });
 
+  test("shows no secrets any more after a logout in another tab", async () => {
+    const bob = await joined(desk.app, "approver");
+    const page = await desk.enter(bob);
+    const id = await desk.created({ approve: true, headers: { Authorization: "Bearer cAn4ry9Zq8Xw2Lr5Tn9Vb4K" } });
+    await page.goto(`${desk.app.url}/actions/${id}`);
+    await page.getByRole("button", { name: "Show secrets" }).click();
+    await page.getByText("cAn4ry").first().waitFor();
+    const other = await page.context().newPage();
+    await other.goto(`${desk.app.url}/more`);
+    await other.locator("main").getByRole("button", { name: "Log out" }).click();
+    await page.waitForURL(/\/login/);
+  });
+
   test("asks now and then while its stream is broken", async () => {
     await using server = await openRealServer({ port: await freePort() });
     const page = await desk.open("/approvals", server, await signedIn(server), "a clock of the test");

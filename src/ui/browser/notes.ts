@@ -2,6 +2,8 @@
  * Keeps the notes of decisions while a person opens other requests or logs in again. They are in the storage of the tab, each
  * under what its form decides on, and go when that is decided, at a logout, and with the tab.
  */
+import { isTouched } from "./morph.ts";
+
 /** Another name whenever the form of `Notes` changes: a tab may be older than this script. */
 const NAME = "outgate_notes";
 const NOTES_MAX = 50;
@@ -22,7 +24,11 @@ export function keepNotes(): void {
     if (target instanceof HTMLTextAreaElement && target.matches(FIELD)) keep(target);
   });
   const elsewhere = new BroadcastChannel(NAME);
-  elsewhere.addEventListener("message", forget);
+  elsewhere.addEventListener("message", () => {
+    forget();
+    // Nor does the next person at this machine find secrets or a new key in another tab. The documentation is for everybody.
+    if (document.getElementById("side") !== null && !isTouched(document.body)) location.replace("/login");
+  });
   addEventListener("submit", ({ target, defaultPrevented }) => {
     if (!(target instanceof HTMLFormElement) || defaultPrevented) return;
     const notes = stored();
