@@ -5,7 +5,7 @@ import type { AccountStore, PeopleStore } from "../src/core/account-store.ts";
 import { createAccountStore } from "./commands/accounts.ts";
 import type { DatabaseSize, FactStore, Store } from "../src/core/store.ts";
 import { codeAndText, codeOf, faultOf, tellingAway, unavailable } from "./sql/errors.ts";
-import { realPathOf } from "../src/config/values.ts";
+import { isPostgresUrl, realPathOf } from "../src/config/values.ts";
 import { openFile } from "./libsql/file.ts";
 import {
   DatabaseUnreadable,
@@ -49,7 +49,7 @@ export async function openStore(settings: StoreSettings): Promise<Store> {
 
 async function open(settings: StoreSettings, path: string | null): Promise<Store> {
   const { now, onFatal, onAway = () => {} } = settings;
-  if (isPostgres(settings.url)) {
+  if (isPostgresUrl(settings.url)) {
     // The clients of databases behind a URL are imported here, so that a service with a file starts without them.
     const { openPostgresStore } = await import("./postgres/store.ts");
     return openPostgresStore({ nodeId: crypto.randomUUID(), ...settings });
@@ -65,10 +65,6 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
 }
 
 /** Whether a URL names a PostgreSQL database. */
-function isPostgres(url: string): boolean {
-  return /^postgres(ql)?:\/\//i.test(url);
-}
-
 /** Whether the error may pass without the operator, who must fix a file that can't be opened or written. */
 function isTemporary(error: unknown): boolean {
   const isOfFile = /CANTOPEN|READONLY|NOTADB|CORRUPT|unable to open|malformed/i.test(codeAndText(error));
@@ -166,7 +162,7 @@ export async function sizeOfFile(path: string, finishedUntil: Date): Promise<Dat
 }
 
 async function openMigrated(url: string, authToken: string | null): Promise<DbConnection> {
-  if (isPostgres(url)) return (await import("./postgres/store.ts")).openPostgresMigrated(url);
+  if (isPostgresUrl(url)) return (await import("./postgres/store.ts")).openPostgresMigrated(url);
   const path = filePathOf(url);
   const connection =
     path === null ? (await import("./libsql/remote.ts")).openRemote(url, authToken) : openExisting(path, "shared");

@@ -26,7 +26,7 @@ const ORDER = words(`
 const OPENS_DATABASES = /^src\/(admin|app)\//;
 /** They run on plain Node, beside a service that may be elsewhere. Nothing of `api.ts` runs: it has types only. */
 const ON_PLAIN_NODE = /^(src\/client\/(?!api\.ts)|mcp\/bridge\/)/;
-const KNOWN_ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/|src\/core\/tls\.ts$)/;
+const KNOWN_ON_PLAIN_NODE = /^(src\/client\/|mcp\/bridge\/|src\/core\/(tls|json)\.ts$)/;
 
 /** Each library has one place, so that it can be replaced there. */
 const LIBRARIES: Readonly<Record<string, RegExp>> = {

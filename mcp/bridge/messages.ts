@@ -1,4 +1,5 @@
 import { messagesOf } from "../../src/client/follow.ts";
+import { isJsonObject } from "../../src/core/json.ts";
 import { describeTlsFailure, tlsFailureOf } from "../../src/core/tls.ts";
 
 /** A JSON-RPC message, as far as the relay needs it. */
@@ -16,10 +17,10 @@ const REVISION = "io.modelcontextprotocol/protocolVersion";
 
 /** The message in a parsed line; null for a batch or anything else. */
 export function messageOf(value: unknown): BridgeMessage | null {
-  if (!isObject(value)) return null;
+  if (!isJsonObject(value)) return null;
   const { id = null, method, params } = value;
-  const given = isObject(params) ? params : {};
-  const meta = isObject(given["_meta"]) ? given["_meta"] : {};
+  const given = isJsonObject(params) ? params : {};
+  const meta = isJsonObject(given["_meta"]) ? given["_meta"] : {};
   const revision = meta[REVISION];
   return {
     id: typeof id === "string" || typeof id === "number" ? id : null,
@@ -51,19 +52,6 @@ function headerValue(text: string): string {
   const isMarked = text.startsWith("=?base64?") && text.endsWith("?=");
   if (PLAIN.test(text) && text === text.trim() && !isMarked) return text;
   return `=?base64?${Buffer.from(text).toString("base64")}?=`;
-}
-
-/** Parses JSON; undefined: it is none. */
-export function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** More than /mcp accepts, so that the client gets the service's own error. */
@@ -119,8 +107,8 @@ export const LOST = `The connection to Outgate was lost. Repeat ${REPEATABLE}`;
 
 /** A sentence about an HTTP error: the service's own message, if there is one. */
 export function refusalMessage(status: number, body: unknown): string {
-  const error = isObject(body) ? body["error"] : null;
-  const given = isObject(error) ? error["message"] : null;
+  const error = isJsonObject(body) ? body["error"] : null;
+  const given = isJsonObject(error) ? error["message"] : null;
   const message = typeof given === "string" ? given : `Outgate answered with status ${status}.`;
   // Also of a proxy, which may have passed the call on.
   if (status >= 500) return `${message} Repeat ${REPEATABLE}`;

@@ -1,16 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { apiKeyOf } from "../../src/client/api-key-file.ts";
+import { isJsonObject, jsonIn } from "../../src/core/json.ts";
 import {
   connectionMessage,
   errorLine,
   eventsOf,
   mcpHeadersOf,
-  isObject,
   linesOf,
   LOST,
   type BridgeMessage,
   messageOf,
-  parse,
   NOT_OUTGATE,
   refusalMessage,
   TOO_LONG,
@@ -91,7 +90,7 @@ const ANSWER_MS_MAX = 1_000;
  * person for approval. It doesn't use the SDK's transports (tried with 2.4.0), which parse and print each message: on Node 20,
  * that turns 12345678901234567890 into 12345678901234567000 and 1e999 into null. The stdio transport answers no batches and no
  * invalid JSON, closes at a line that is too long, and answers nothing after the client has closed its end; the file for Node
- * would have 390 KB instead of 13. The HTTP transport doesn't begin a lost session again.
+ * would have 390 KB instead of 10. The HTTP transport doesn't begin a lost session again.
  */
 export class Relay {
   readonly #deps: RelayDeps;
@@ -109,7 +108,7 @@ export class Relay {
   /** Takes one line of the client. Responses are written when they arrive. */
   take(line: string): void {
     if (line.trim() === "") return;
-    const value = parse(line);
+    const value = jsonIn(line);
     if (value === undefined) {
       this.#deps.write(errorLine(null, -32_700, "This line is not JSON."));
       return;
@@ -174,8 +173,8 @@ export class Relay {
       return isAnswered;
     }
     const text = await response.text();
-    const value = parse(text);
-    const isMessage = isObject(value) && value["jsonrpc"] === "2.0";
+    const value = jsonIn(text);
+    const isMessage = isJsonObject(value) && value["jsonrpc"] === "2.0";
     if (response.ok && (isMessage || Array.isArray(value))) return this.#pass(text, message);
     if (response.ok && text === "") return message === null;
     if (isMessage && value["id"] === (message?.id ?? null)) return this.#pass(text, message);
@@ -185,11 +184,11 @@ export class Relay {
 
   /** Passes on one message or a batch. Returns whether it answers the request. */
   #pass(text: string, message: BridgeMessage | null): boolean {
-    const value = parse(text);
+    const value = jsonIn(text);
     if (value === undefined) return false;
     this.#session.onMessage(value, message);
     this.#deps.write(text.replaceAll(/[\r\n]+/g, " "));
-    return message === null || (isObject(value) && value["id"] === message.id && !("method" in value));
+    return message === null || (isJsonObject(value) && value["id"] === message.id && !("method" in value));
   }
 
   /** A request gets an error; for anything else the person gets a warning. */
@@ -242,7 +241,7 @@ class LegacySession {
 
   /** Remembers the revision in the response to `initialize`. */
   onMessage(value: unknown, message: BridgeMessage | null): void {
-    if (message?.method !== "initialize" || !isObject(value) || !isObject(value["result"])) return;
+    if (message?.method !== "initialize" || !isJsonObject(value) || !isJsonObject(value["result"])) return;
     const revision = value["result"]["protocolVersion"];
     if (typeof revision === "string") this.#revision = revision;
   }

@@ -17,12 +17,12 @@ import { AsCode } from "./as-code.tsx";
 import { type RefusedDecision, shownField } from "../decisions/decision-form.tsx";
 import { callText } from "../../ui/request.tsx";
 
-interface ControlsProps {
+export interface ControlsProps {
   readonly action: SeenAction;
   readonly timeline: readonly TimelineEntry[];
   /** Identifies the shown request: its forms apply to no other. */
   readonly digest: string;
-  /** The pause that keeps it from being sent; null if there is none. */
+  /** The pause that keeps it from being sent, masked; null if there is none. */
   readonly pause: Pause | null;
   readonly baseUrl: string;
   /** The decision that was refused; left out if none was. */

@@ -7,10 +7,8 @@ import { nextRetryAt, runAtOf } from "../../core/action.ts";
 import { REQUESTER_LABELS, requesterTexts, unknownExtras } from "../../core/extras.ts";
 import type { PastAttempt } from "../../core/attempts.ts";
 import { ACTION_ID } from "../../core/ids.ts";
-import type { Pause } from "../../core/pause.ts";
 import { describeActor, mayDo } from "../../core/roles.ts";
 import { pathOf } from "../../core/search.ts";
-import type { TimelineEntry } from "../../core/timeline.ts";
 import { isCredentialHeader } from "../../receipts/mask-rules.ts";
 import { asSent, maskedTimeline } from "../../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../../receipts/seen-action.ts";
@@ -36,10 +34,10 @@ import {
 import { duration, type PageUser } from "../../ui/text.ts";
 import { Story } from "./action-story.tsx";
 import { ListedStatus } from "../frame/action-row.tsx";
-import { Controls } from "./action-controls.tsx";
+import { Controls, type ControlsProps } from "./action-controls.tsx";
 import { Attempts } from "./attempts.tsx";
 import { newCredentialPath } from "../settings/credentials.tsx";
-import { DecisionForm, type RefusedDecision } from "../decisions/decision-form.tsx";
+import { DecisionForm } from "../decisions/decision-form.tsx";
 import { DecidedBy, RequestPane, Risks } from "../decisions/decision.tsx";
 import { backoffText, patternsText } from "../settings/hosts.tsx";
 import { PausedNotice } from "../settings/pauses.tsx";
@@ -48,25 +46,15 @@ import { AttemptResponse, ResponseView } from "./response.tsx";
 import { SETTINGS_PATHS } from "../frame/settings-frame.tsx";
 import { History } from "./timeline.tsx";
 
-interface ActionProps {
+interface ActionProps extends ControlsProps {
   readonly action: MaskedAction;
-  readonly timeline: readonly TimelineEntry[];
   /** The newest ended attempts, oldest first. */
   readonly attempts: readonly PastAttempt[];
   /** The attempt whose response is shown, masked for the reader; null if none of the run has ended. */
   readonly chosen: PastAttempt | null;
   /** The history of a held action; null if it is not held. */
   readonly history: DecisionHistory | null;
-  /** Identifies the shown request: its forms apply to no other. */
-  readonly digest: string;
-  /** The pause that keeps it from being sent, masked; null if there is none. */
-  readonly pause: Pause | null;
   readonly receiptUrl: string;
-  readonly baseUrl: string;
-  /** The decision that was refused; left out if none was. */
-  readonly refused?: RefusedDecision | undefined;
-  readonly user: PageUser;
-  readonly now: Date;
 }
 
 /** The page of one action, as a single element, so that a list can load it on top. */
