@@ -65,7 +65,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
   });
 
   test("shows no secrets any more after a logout in another tab", async () => {
-    const bob = await joined(desk.app, "approver");
+    const bob = await joined(desk.app, "approver", "dan@example.com");
     const page = await desk.enter(bob);
     const id = await desk.created({ approve: true, headers: { Authorization: "Bearer cAn4ry9Zq8Xw2Lr5Tn9Vb4K" } });
     await page.goto(`${desk.app.url}/actions/${id}`);
