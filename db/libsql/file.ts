@@ -150,7 +150,10 @@ function connect(path: string, mode: FileMode): Database {
     const pages = database.query<{ page_count: number }, []>("PRAGMA page_count").get()?.page_count;
     const ofOwner = pages === 0 ? [CAN_SHRINK, HAS_LOG] : [HAS_LOG];
     const pragmas = mode === "write" ? [...ofOwner, ...PRAGMAS] : PRAGMAS;
-    if (mode !== "alone") for (const pragma of pragmas) database.run(`PRAGMA ${pragma}`);
+    if (mode !== "alone") {
+      for (const pragma of pragmas) database.run(`PRAGMA ${pragma}`);
+      endSaving(database);
+    }
     if (mode === "read" || mode === "alone") database.run("PRAGMA query_only = ON");
   } catch (error) {
     database.close();
@@ -195,10 +198,11 @@ class LogSaver {
   /** Whether the file says that it needs its log. */
   #isTold = false;
   /** Whether the log says so, too. */
-  #isOpen = false;
+  #isOpen: boolean;
 
   constructor(database: Database) {
     this.#database = database;
+    this.#isOpen = needsLog(database);
   }
 
   afterCommit(): void {
@@ -224,24 +228,36 @@ class LogSaver {
 
   /** False: somebody who reads still needs a part of the log, or the disk is full. */
   #save(): boolean {
-    return this.#isDone(() => isWhole(checkpointed(this.#database, "PASSIVE")));
+    return isDone(() => isWhole(checkpointed(this.#database, "PASSIVE")));
   }
 
   /** False: another process writes, or the disk is full. */
-  #tell(needsLog: 0 | 1): boolean {
-    return this.#isDone(() => {
-      this.#database.run(`PRAGMA user_version = ${needsLog}`);
+  #tell(isNeeded: 0 | 1): boolean {
+    return isDone(() => {
+      this.#database.run(`PRAGMA user_version = ${isNeeded}`);
       return true;
     });
   }
+}
 
-  #isDone(work: () => boolean): boolean {
-    try {
-      return work();
-    } catch (error) {
-      if (faultOf(error) === "fatal") throw error;
-      return false;
-    }
+/** Ends what a process was killed in: whoever closes the file last deletes the log that the file would say it needs. */
+function endSaving(database: Database): void {
+  isDone(() => {
+    if (needsLog(database)) database.run("PRAGMA user_version = 0");
+    return true;
+  });
+}
+
+function needsLog(database: Database): boolean {
+  return database.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version === 1;
+}
+
+function isDone(work: () => boolean): boolean {
+  try {
+    return work();
+  } catch (error) {
+    if (faultOf(error) === "fatal") throw error;
+    return false;
   }
 }
 

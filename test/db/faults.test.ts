@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { checkLog, DatabaseUnreadable, logProblem } from "../../db/libsql/inspect.ts";
 import { openFile } from "../../db/libsql/file.ts";
 import { copyDatabase } from "../../db/backup.ts";
-import { openAdminStore } from "../../db/open.ts";
+import { openAdminStore, sizeOfFile } from "../../db/open.ts";
 import { openTransferSource } from "../../db/transfer/source.ts";
 import type { Store } from "../../src/core/store.ts";
 import { quickestOf } from "../support/core.ts";
@@ -104,6 +104,19 @@ describe("a file that is no database any more", () => {
     if (!existsSync(log)) writeFileSync(log, "");
     const store = await openStoreAt(path);
     expect(await countActions(path)).toBeLessThan(110);
+    await store.close();
+  });
+
+  test.each([
+    ["a service that writes nothing", openStoreAt],
+    ["a command", (path: string) => openAdminStore(`file:${path}`, null)],
+    ["a look at its size", async (path: string) => void (await sizeOfFile(path, new Date()))],
+  ])("a kill while the log was being saved leaves a file that is opened, also after %s", async (_, use) => {
+    await using folder = await temporaryFolder();
+    const path = await aDatabaseWithLog(folder.path, "nothing", "PRAGMA user_version = 1");
+    await (await use(path))?.close();
+    const store = await openStoreAt(path);
+    expect(await countActions(path)).toBe(110);
     await store.close();
   });
 
@@ -247,7 +260,11 @@ async function aDatabase(folder: string): Promise<string> {
 let template: Uint8Array | null = null;
 
 /** What is on the disk when the process is killed: of 110 actions the last ten are in the log, and of these all or a part in the file, too. */
-async function aDatabaseWithLog(folder: string, saved: "nothing" | "a part" | "all" = "nothing"): Promise<string> {
+async function aDatabaseWithLog(
+  folder: string,
+  saved: "nothing" | "a part" | "all" = "nothing",
+  last: string | null = null,
+): Promise<string> {
   const path = await aDatabase(folder);
   const store = await openStoreAt(path);
   const createFive = () => Promise.all(Array.from({ length: 5 }, () => store.actions.create(aCreation())));
@@ -256,6 +273,7 @@ async function aDatabaseWithLog(folder: string, saved: "nothing" | "a part" | "a
   if (saved === "a part") other.run("BEGIN; SELECT count(*) FROM actions");
   await createFive();
   if (saved !== "nothing") openAndSave(path);
+  if (last !== null) other.run(last);
   other.close();
   const copy = join(folder, "copy.db");
   for (const suffix of ["", "-wal", "-shm"]) copyFileSync(path + suffix, copy + suffix);
