@@ -62,15 +62,11 @@ export function createCallbackHostStore({ reader, writer }: StoreAccess): Callba
   };
 }
 
-/** Writes and reads stored settings. Passed in, since its schemas would slow down the start of the writer thread. */
-interface HostSettingsText {
-  readonly text: (settings: HostSettings) => string;
-  readonly parse: (text: string) => HostSettings;
-}
-
+/** `text` and `parse` are passed in, since their schemas would slow down the start of the writer thread. */
 export function createHostSettingsStore(
   { reader, writer }: StoreAccess,
-  { text, parse }: HostSettingsText,
+  text: (settings: HostSettings) => string,
+  parse: (text: string) => HostSettings,
 ): HostSettingsStore {
   const { accountId: owner, host } = hostSettings;
   return {

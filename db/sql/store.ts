@@ -73,7 +73,7 @@ export function createStore(parts: StoreParts): Store {
     outbox: createOutboxStore(db),
     accounts: createAccountStore(db),
     callbackHosts: createCallbackHostStore(db),
-    hostSettings: createHostSettingsStore(db, { text: hostSettingsText, parse: parseHostSettings }),
+    hostSettings: createHostSettingsStore(db, hostSettingsText, parseHostSettings),
     rules: createRuleStore(db, parseActionPolicy),
     grants: createGrantStore(db),
     credentials: createCredentialStore(db),

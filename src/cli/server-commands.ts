@@ -74,17 +74,13 @@ If it is interrupted, run it again with the same options: it continues where it 
 The file of DATABASE_URL is only read. The password can be in PGPASSWORD instead of the address, where other users of this
 machine don't see it. If it is interrupted, run it again: it continues where it stopped. At the end every value is compared.`,
     )
-    .action(async ({ to }: MigrateFlags) => (await server()).migrateDatabase(io, to));
+    .action(async ({ to }: { readonly to: string }) => (await server()).migrateDatabase(io, to));
 }
 
 function portOf(text: string): number {
   const port = wholeNumber("port")(text);
   if (port <= PORT_MAX) return port;
   throw new UsageError(`--port takes a port from 1 to ${PORT_MAX}, not ${port}.`);
-}
-
-interface MigrateFlags {
-  readonly to: string;
 }
 
 /** Adds commands for people who lost their link, password or key. */

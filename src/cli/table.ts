@@ -47,7 +47,7 @@ export function tableOf(
     const uncut = rows.reduce((most, row) => Math.max(most, uncutOf(row[at] ?? "")), 0);
     return Math.min(naturals[at] ?? 0, Math.max(min, uncut === 0 ? 0 : uncut + 1));
   });
-  const widths = fitted(columns, { naturals, leasts, room });
+  const widths = fitted(columns, naturals, leasts, room);
   const shown = columns.flatMap((column, at) => (widths[at] === 0 ? [] : [{ ...column, at, width: widths[at] ?? 0 }]));
   const cut = (cell: Cell, width: number, mark?: Column["mark"]): Cell => {
     if (typeof cell === "string") return shortened(cell, width, mark);
@@ -113,14 +113,13 @@ function rowLine(row: readonly Cell[], widths: readonly number[], paint: Paint, 
   return `${cells.join(" ".repeat(GAP)).trimEnd()}\n`;
 }
 
-interface Widths {
-  readonly naturals: readonly number[];
-  readonly leasts: readonly number[];
-  readonly room: number;
-}
-
 /** The width of each column; 0 to leave it out. */
-function fitted(columns: readonly Column[], { naturals, leasts, room }: Widths): readonly number[] {
+function fitted(
+  columns: readonly Column[],
+  naturals: readonly number[],
+  leasts: readonly number[],
+  room: number,
+): readonly number[] {
   const widths = [...naturals];
   const least = (at: number) => Math.min(widths[at] ?? 0, leasts[at] ?? 0);
   const leaving = columns

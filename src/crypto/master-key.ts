@@ -236,15 +236,10 @@ export class KeyChanged extends Error {
 }
 
 /** The facts of a database about its master key; null: the database has none. */
-interface KeyFacts {
-  readonly present: string | null;
-  readonly next: string | null;
-}
-
 /** Loads the master key of an existing database. Throws an error for the operator unless a service could start with it. */
 export function loadPresentKey(
   places: Pick<KeyPlaces, "secretKey" | "keyFile">,
-  { present, next }: KeyFacts,
+  { present, next }: Readonly<Record<"present" | "next", string | null>>,
 ): MasterKey {
   if (next !== null) throw new Error(INTERRUPTED);
   const key = loadMasterKey({ ...places, databaseExists: true, random: () => new Uint8Array() });

@@ -27,25 +27,24 @@ export interface DemoService {
   readonly answerAs: (caller: Caller, request: Request) => Promise<Response>;
 }
 
-interface PlayDeps {
-  readonly clock: TravelClock;
-  /** The time at which the clock must arrive. */
-  readonly machineNow: () => Date;
-  readonly outage: TargetOutage;
-  /** The password of everybody in the demo. */
-  readonly password: string;
-}
-
 interface PlayedDay {
   readonly actions: number;
   readonly waiting: number;
 }
 
-/** Plays a day: agents create, people decide, and time passes as soon as all due work is done. */
-export async function playDay(service: DemoService, deps: PlayDeps): Promise<PlayedDay> {
-  const { clock, machineNow, outage } = deps;
+/**
+ * Plays a day: agents create, people decide, and time passes as soon as all due work is done. The clock must arrive at the time of
+ * `machineNow`. Everybody has the same password.
+ */
+export async function playDay(
+  service: DemoService,
+  clock: TravelClock,
+  machineNow: () => Date,
+  outage: TargetOutage,
+  password: string,
+): Promise<PlayedDay> {
   const owner = createClient({ url: service.url, apiKey: service.ownerKey });
-  const [agents, people] = [await createAgents(service, owner), await letPeopleIn(service, owner, deps.password)];
+  const [agents, people] = [await createAgents(service, owner), await letPeopleIn(service, owner, password)];
   const billing = (await owner.listKeys()).data.filter(({ name }) => name === "billing-agent");
   await owner.createCredential({ ...DEMO_CREDENTIAL, keys: billing.map(({ id }) => id) });
   for (const rule of DEMO_RULES) await owner.createRule(rule);

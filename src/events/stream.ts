@@ -161,16 +161,12 @@ export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
  * that is opened again may be of another session. Other nodes' changes come with a heartbeat.
  */
 export const pageStateEvent =
-  ({ pending }: PendingRequests) =>
+  (requests: { pending(caller: Caller): Promise<readonly { readonly id: string }[]> }) =>
   async (caller: Caller): Promise<string> => {
-    const credential_requests = (await pending(caller)).map(({ id }) => id);
+    const credential_requests = (await requests.pending(caller)).map(({ id }) => id);
     const state = { account: caller.accountId, person: caller.personId, credential_requests };
     return `event: state\ndata: ${JSON.stringify(state)}\n\n`;
   };
-
-interface PendingRequests {
-  readonly pending: (caller: Caller) => Promise<readonly { readonly id: string }[]>;
-}
 
 /** The stream of `GET /v1/events` for our own pages. The session authenticates it and ends it. */
 export function pageEventRoutes(watchOf: WatchOf, ownOrigin: OwnOrigin, stream: StreamEvents) {

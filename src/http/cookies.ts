@@ -1,12 +1,5 @@
-interface CookieProps {
-  readonly baseUrl: string;
-  readonly name: string;
-  readonly form: RegExp;
-  readonly lastsMs: number;
-}
-
 /** On https, the cookie is never sent in clear, and the prefix `__Host-` keeps other hosts of the domain from setting it. */
-export function createOwnCookie({ baseUrl, name: bare, form, lastsMs }: CookieProps) {
+export function createOwnCookie(baseUrl: string, bare: string, form: RegExp, lastsMs: number) {
   const isSecure = baseUrl.startsWith("https:");
   const name = isSecure ? `__Host-${bare}` : bare;
   const ending = `; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;

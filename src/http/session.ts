@@ -44,7 +44,7 @@ export function createSessions({ sessionService, peopleService: { sessionSecret 
   const ownOrigin = createOwnOrigin({ baseUrl });
   const cookie = createSessionCookie(baseUrl);
   /** Marks a browser in which somebody has logged in before, for the login throttle. It authenticates nobody. */
-  const deviceCookie = createOwnCookie({ baseUrl, name: "outgate_device", form: DEVICE, lastsMs: DEVICE_MS_MAX });
+  const deviceCookie = createOwnCookie(baseUrl, "outgate_device", DEVICE, DEVICE_MS_MAX);
   const isHttps = baseUrl.startsWith("https:");
 
   const resumed = async ({ request }: RequestContext): Promise<Person | null> => {
@@ -196,7 +196,7 @@ const SESSION = /^[0-9a-f]{64}$/;
 const DEVICE = /^[A-Za-z0-9_.-]{1,256}$/;
 
 export function createSessionCookie(baseUrl: string): OwnCookie {
-  return createOwnCookie({ baseUrl, name: "outgate_session", form: SESSION, lastsMs: SESSION_MS_MAX });
+  return createOwnCookie(baseUrl, "outgate_session", SESSION, SESSION_MS_MAX);
 }
 
 /** Answers a request of a person who is logged in. */

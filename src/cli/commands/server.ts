@@ -75,7 +75,7 @@ export async function runDemo(io: Io, { port = DEMO_PORT }: DemoFlags): Promise<
   try {
     const machineNow = () => systemClock.now();
     const service: DemoService = { url, ownerKey, welcomeToken, answerAs: (...call) => app.answerAs(...call) };
-    const day = await playDay(service, { clock, machineNow, outage, password });
+    const day = await playDay(service, clock, machineNow, outage, password);
     io.out(demoText({ url, folder, password, ownerKey, day }, createPaint({ isTty: io.isTty, env: io.env })));
   } catch (error) {
     await Promise.all([served.stop(), target.stop()]);

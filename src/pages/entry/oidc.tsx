@@ -78,7 +78,7 @@ export function oidcRoutes(deps: PageDeps) {
   const { oidc, secrets, clock, baseUrl, ownOrigin, log } = deps;
   const routes = createPageRoutes("own");
   if (oidc === null) return routes;
-  const cookie = createOwnCookie({ baseUrl, name: "outgate_oidc", form: SEALED, lastsMs: OIDC_FLOW_MS_MAX });
+  const cookie = createOwnCookie(baseUrl, "outgate_oidc", SEALED, OIDC_FLOW_MS_MAX);
 
   const begin = async (context: RequestContext): Promise<Response> => {
     ownOrigin.require(context.request.headers);
