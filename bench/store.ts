@@ -171,7 +171,7 @@ async function live(store: Store, group: number): Promise<Map<string, number>> {
   const active: Action[] = [];
   const create = (some: readonly Creation[]) => Promise.all(some.map((creation) => store.actions.create(creation)));
   const claim = async (some: readonly Creation[]) => {
-    active.push(...(await claimDue(store.actions, aCreation().action, { limit: some.length, at })));
+    active.push(...(await claimDue(store.actions, aCreation().action, { limit: some.length, lease: at })));
   };
   const settle = (some: readonly Action[]) =>
     Promise.all(some.map((action) => store.actions.apply(settled(action, answered(200, '{"ok":true}'), { now }))));

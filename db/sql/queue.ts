@@ -35,9 +35,9 @@ export type QueueAccess = Omit<ActionAccess, "seal" | "written">;
 export function createActionQueue(db: ActionAccess): Queue<Action> {
   const { reader, seal, written } = db;
   const parse = (row: Row) => actionOf(row, seal);
-  const fromMemory: FromMemory<Action> = (id, revision, at) => {
+  const fromMemory: FromMemory<Action> = (id, revision, lease) => {
     const action = written.take(id, revision - 1);
-    return action === null ? null : startAttempt(action, at);
+    return action === null ? null : startAttempt(action, lease);
   };
   const { id, accountId, leaseUntil } = actions;
   const queue = createQueue("action", db, parse, fromMemory);
@@ -50,7 +50,7 @@ export function createActionQueue(db: ActionAccess): Queue<Action> {
         if (!isConstraint(error)) throw error;
         // Ends the rows that break the claim; the next claim takes the others.
         const ids = await Promise.all(asked.lanes.map((lane) => findPendingIds(reader, lane, lane.limit)));
-        await db.writer.run(commands.endOutdated, ids.flat(), asked.at.now);
+        await db.writer.run(commands.endOutdated, ids.flat(), asked.lease.now);
         throw error;
       }
     },
@@ -90,7 +90,7 @@ function voidFrom(now: Date): Date {
 }
 
 /** The claimed row from memory; null: it must be read. `revision`: after the claim. */
-type FromMemory<T> = (id: string, revision: number, at: Lease) => T | null;
+type FromMemory<T> = (id: string, revision: number, lease: Lease) => T | null;
 
 /** What the queues of actions and of notifications share. */
 export function createQueue<T extends object>(
@@ -117,20 +117,20 @@ export function createQueue<T extends object>(
       const heads = await lanes.all(reader, { accountId, host, keyId, limit });
       return heads.toSorted((one, other) => one.n - other.n).map(headOf);
     },
-    async claimDue({ lanes: asked, bytesMax, takesLarge, at }: Claim): Promise<ClaimedRows<T>> {
+    async claimDue({ lanes: asked, bytesMax, takesLarge, lease }: Claim): Promise<ClaimedRows<T>> {
       const { rows: won, next } = await writer.run(commands.claim, {
         queue,
         lanes: lanesOf(asked),
         bytesMax,
         rowBytesMax: takesLarge ? Number.MAX_SAFE_INTEGER : SMALL_ROW_BYTES_MAX,
-        now: at.now.getTime(),
-        leaseUntil: at.leaseUntil.getTime(),
-        by: at.by ?? "",
+        now: lease.now.getTime(),
+        leaseUntil: lease.leaseUntil.getTime(),
+        by: lease.by ?? "",
       });
-      const known = won.map(({ id, fence }) => fromMemory?.(id, fence, at) ?? null);
+      const known = won.map(({ id, fence }) => fromMemory?.(id, fence, lease) ?? null);
       const missing = won.flatMap(({ id }, n) => (known[n] === null ? [id] : []));
       const stored =
-        missing.length === 0 ? [] : await claimedWith.raw(reader, { ids: missing, leaseUntil: at.leaseUntil });
+        missing.length === 0 ? [] : await claimedWith.raw(reader, { ids: missing, leaseUntil: lease.leaseUntil });
       const read = await readAll(stored, (row) => ({
         id: row["id"],
         row: parse(row),

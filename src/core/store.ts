@@ -186,7 +186,7 @@ export interface Claim {
   readonly bytesMax: number;
   /** False: each lane ends before its first row of more than `SMALL_ROW_BYTES_MAX`. */
   readonly takesLarge: boolean;
-  readonly at: Lease;
+  readonly lease: Lease;
 }
 
 interface ClaimedRow<Row> {
@@ -221,7 +221,7 @@ export interface Queue<Row> {
    */
   orphans(leaseBefore: Date | null, limit: number, after: Row | null): Promise<readonly Row[]>;
   /** Rows of these accounts that are active under exactly this claim: for claims whose response was lost. */
-  claimed(accountIds: readonly string[], at: Lease): Promise<readonly Row[]>;
+  claimed(accountIds: readonly string[], lease: Lease): Promise<readonly Row[]>;
 
   /**
    * Moves the due times of pending rows that were scheduled before the clock was set back: never before now, and never later

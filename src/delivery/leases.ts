@@ -5,7 +5,7 @@ import type { Lease } from "../core/settle.ts";
 /** A claim whose response was lost: the store may have rows of these accounts as active under it. */
 interface LostClaim {
   readonly accountIds: readonly string[];
-  readonly at: Lease;
+  readonly lease: Lease;
 }
 
 /** How much later than requested a lease may end in order to be unique. If the clock was set back by more, begin anew. */
@@ -71,6 +71,6 @@ export class Leases {
 
   #forget(lost: LostClaim): void {
     this.#lost = this.#lost.filter((other) => other !== lost);
-    this.end(lost.at);
+    this.end(lost.lease);
   }
 }

@@ -159,7 +159,7 @@ export class Reservations<Row> {
         giveBack();
       },
       fail: () => {
-        leases.lose({ accountIds: [row.accountId], at: claim });
+        leases.lose({ accountIds: [row.accountId], lease: claim });
         giveBack();
       },
     };

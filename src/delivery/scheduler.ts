@@ -287,18 +287,20 @@ export class Scheduler<Row extends LaneName & LeasedRow> {
     this.#claims += 1;
     if (takesLarge) this.#isClaimingLarge = true;
     const { queue, timeoutOf } = this.#options;
-    const at = this.#leases.begin(timeoutOf === undefined ? 0 : Math.max(...taken.map(({ lane }) => timeoutOf(lane))));
+    const lease = this.#leases.begin(
+      timeoutOf === undefined ? 0 : Math.max(...taken.map(({ lane }) => timeoutOf(lane))),
+    );
     const lanes = taken.map(({ lane: { accountId, host, keyId, dueFromMs }, limit }) => {
       return { accountId, host, keyId, limit, dueFromMs };
     });
     try {
-      const claimed = await queue.claimDue({ lanes, bytesMax: CLAIM_BYTES_MAX, takesLarge, at });
-      this.#startClaimed(taken, claimed, at);
-      this.#leases.end(at);
+      const claimed = await queue.claimDue({ lanes, bytesMax: CLAIM_BYTES_MAX, takesLarge, lease });
+      this.#startClaimed(taken, claimed, lease);
+      this.#leases.end(lease);
     } catch (error) {
       const isBusy = error instanceof StoreBusy;
-      if (isBusy) this.#leases.end(at);
-      else this.#leases.lose({ accountIds: [...new Set(lanes.map(({ accountId }) => accountId))], at });
+      if (isBusy) this.#leases.end(lease);
+      else this.#leases.lose({ accountIds: [...new Set(lanes.map(({ accountId }) => accountId))], lease });
       // After any other error, the sweep finds the rows.
       for (const claim of taken) this.#lanes.failed(claim, isBusy ? this.#nowMs() + CLAIM_RETRY_MS : null);
       this.#setAlarm();
@@ -461,7 +463,7 @@ export class Scheduler<Row extends LaneName & LeasedRow> {
   #returnLostClaims(): Promise<void> {
     const { queue, recovery } = this.#options;
     return this.#leases.resolveLost(async (lost) => {
-      const rows = (await queue.claimed(lost.accountIds, lost.at)).filter(({ id }) => !this.#work.attempts.has(id));
+      const rows = (await queue.claimed(lost.accountIds, lost.lease)).filter(({ id }) => !this.#work.attempts.has(id));
       for (const row of rows) this.#work.keep(this.#runTask("claim", () => recovery.unclaim(row)));
     });
   }

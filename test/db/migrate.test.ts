@@ -90,7 +90,7 @@ describe("a database of version 0.1", () => {
     expect((await attemptedAction(actions, answered(200))).status).toBe("completed");
     const waiting = (await actions.lanes(null, 9)).find(({ host }) => host === "api.example.com");
     if (waiting === undefined) throw new Error("Nothing waits.");
-    const [active] = await claimDue(actions, waiting, { limit: 1, at: { ...LEASE, now: waiting.dueAt } });
+    const [active] = await claimDue(actions, waiting, { limit: 1, lease: { ...LEASE, now: waiting.dueAt } });
     expect(active !== undefined && (await actions.apply(settled(active, answered(200))))).toBe(true);
     await store.close();
   });

@@ -165,7 +165,7 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
     const lane = { accountId: ACCOUNT, host: "api.example.com", keyId: KEY };
     const at = { now: NOON, leaseUntil: new Date(NOON.getTime() + 45_000) };
     // What other tests have left.
-    await store.actions.claimDue(claimOf(lane, { limit: 10, at }));
+    await store.actions.claimDue(claimOf(lane, { limit: 10, lease: at }));
     const other = await openTransaction();
     // Another write of the same commit comes first.
     await insert(other, "act_other");
@@ -188,7 +188,7 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
     expect(claimed).toMatchObject([{ rows: [] }]);
     await commit(other);
     // Where it was left, the next claim takes it.
-    await store.actions.claimDue(claimOf(lane, { limit: 10, at }));
+    await store.actions.claimDue(claimOf(lane, { limit: 10, lease: at }));
     const timeline = await store.actions.timeline(ACCOUNT, creation.action.id);
     expect(timeline.map(({ event }) => event.type)).toEqual(["created", "started"]);
   });

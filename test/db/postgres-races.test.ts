@@ -278,7 +278,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
       [pause.id, ACCOUNT, pause.kind],
     );
     const claim = db.other.actions.claimDue(claimOf(action));
-    const create = db.one.actions.create({ ...aCreation(), claim: claimOf(action).at });
+    const create = db.one.actions.create({ ...aCreation(), claim: claimOf(action).lease });
     await eventually(async () => {
       const { rowCount } = await db.raw.query("select 1 from pg_locks where locktype = 'advisory' and not granted");
       return rowCount === 2 ? true : null;

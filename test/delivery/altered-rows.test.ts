@@ -292,7 +292,7 @@ test("a row that is due after all dates is not asked for again and again", async
   expect(lane?.dueAt).toEqual(new Date(DATE_MS_MAX));
   const lanes = lane === undefined ? [] : [{ ...lane, limit: 1 }];
   const at = { now: clock.now(), leaseUntil: clock.now() };
-  const claimed = await store.actions.claimDue({ lanes, bytesMax: 1_000, takesLarge: false, at });
+  const claimed = await store.actions.claimDue({ lanes, bytesMax: 1_000, takesLarge: false, lease: at });
   expect(claimed).toMatchObject({ rows: [], next: [{ dueAt: new Date(DATE_MS_MAX) }] });
 });
 

@@ -129,9 +129,9 @@ export function testAccounts(test: StoreTest): void {
       await actions.create({ ...aCreation({ id: action.id }), action });
       await accounts.stopOthers(STOP);
       const at = { now: later(3), leaseUntil: later(9) };
-      expect(await claimDue(actions, action, { at })).toEqual([]);
+      expect(await claimDue(actions, action, { lease: at })).toEqual([]);
       await accounts.allow(ACCOUNT, end());
-      expect(await claimDue(actions, action, { at })).toHaveLength(1);
+      expect(await claimDue(actions, action, { lease: at })).toHaveLength(1);
     });
   });
 

@@ -63,7 +63,7 @@ export function testClaims(test: StoreTest): void {
       ]);
       expect(await db.actions.lanes(heads[0] ?? null, 1)).toEqual(heads.slice(1, 2));
       expect(await claimDue(db.actions, { ...LANE, keyId: "key_a" }, { limit: 1 })).toMatchObject([{ id: first.id }]);
-      expect(await claimDue(db.actions, { ...LANE, keyId: "key_b" }, { at: leaseAt(9) })).toHaveLength(1);
+      expect(await claimDue(db.actions, { ...LANE, keyId: "key_b" }, { lease: leaseAt(9) })).toHaveLength(1);
     });
 
     test("tell when the action that is due first is due, whichever lane it is in", async (db) => {
@@ -126,7 +126,7 @@ export function testClaims(test: StoreTest): void {
         created.push(await createdAction(db.actions, { createdAt: later(ms) }));
       }
       const claim = async (limit: number, ms: number) => {
-        const { rows, next } = await db.actions.claimDue(claimOf(LANE, { limit, at: leaseAt(ms) }));
+        const { rows, next } = await db.actions.claimDue(claimOf(LANE, { limit, lease: leaseAt(ms) }));
         return [rows.map(({ row }) => created.findIndex(({ id }) => id === row.id)), next.map(({ dueAt }) => dueAt)];
       };
       expect(await claim(1, 0)).toEqual([[1], [NOON]]);
@@ -196,7 +196,9 @@ export function testClaims(test: StoreTest): void {
     test("takes a row again that failed, with the attempt counted", async (db) => {
       const failed = await attempted(db.actions, await createdAction(db.actions), answered(500), { chance: 0.5 });
       expect(await claimDue(db.actions, LANE)).toEqual([]);
-      expect(await claimDue(db.actions, LANE, { at: leaseAt(2_000) })).toMatchObject([{ id: failed.id, attempts: 2 }]);
+      expect(await claimDue(db.actions, LANE, { lease: leaseAt(2_000) })).toMatchObject([
+        { id: failed.id, attempts: 2 },
+      ]);
       expect(await db.actions.lanes(null, 10)).toEqual([]);
     });
   });
@@ -205,7 +207,7 @@ export function testClaims(test: StoreTest): void {
     const action = await createdAction(db.actions, { headers: { "X-A": "1" }, onUnknown: "stop", dedupe: "k" });
     if (memory === "after a restart") await db.restart();
     const at = { now: later(40), leaseUntil: later(45_040) };
-    const [active] = await claimDue(db.actions, action, { at });
+    const [active] = await claimDue(db.actions, action, { lease: at });
     const expected: Action = {
       ...action,
       status: "active",
@@ -236,8 +238,8 @@ export function testClaims(test: StoreTest): void {
   test("a claim is known by its node and its lease: two nodes may claim with the same lease", async (db) => {
     const at = { now: later(1), leaseUntil: later(45_001) };
     const [one, other] = [await createdAction(db.actions), await createdAction(db.actions)];
-    await claimDue(db.actions, one, { at: { ...at, by: "nod_one" }, limit: 1 });
-    await claimDue(db.actions, other, { at: { ...at, by: "nod_other" }, limit: 1 });
+    await claimDue(db.actions, one, { lease: { ...at, by: "nod_one" }, limit: 1 });
+    await claimDue(db.actions, other, { lease: { ...at, by: "nod_other" }, limit: 1 });
     const third = await db.actions.create({ ...aCreation(), claim: { ...at, by: "nod_one" } });
     const ids = async (by?: string) => {
       const rows = await db.actions.claimed([one.accountId], by === undefined ? at : { ...at, by });

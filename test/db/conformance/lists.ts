@@ -39,7 +39,7 @@ export function testLists(test: StoreTest): void {
     const ids = await many(db.actions, 40);
     const pages = await allPages(db.actions, aQuery({ limit: 7 }), async (page) => {
       await Promise.all([many(db.actions, 9, { createdAt: later(1) }), many(db.actions, 9)]);
-      await claimDue(db.actions, anAction(), { limit: page.length, at: { now: later(9), leaseUntil: NOON } });
+      await claimDue(db.actions, anAction(), { limit: page.length, lease: { now: later(9), leaseUntil: NOON } });
     });
     const seen = pages.flat();
     expect(new Set(seen).size).toBe(seen.length);

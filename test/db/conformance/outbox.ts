@@ -308,7 +308,7 @@ export function testOutbox(test: StoreTest): void {
 
 /** Claims the earliest row of the lane. */
 async function claimOne(queue: Queue<Notification>, now = NOON, leaseUntil = LEASE.leaseUntil): Promise<Notification> {
-  const [won] = await claimDue(queue, LANE, { limit: 1, at: { now, leaseUntil } });
+  const [won] = await claimDue(queue, LANE, { limit: 1, lease: { now, leaseUntil } });
   if (won === undefined) throw new Error("There was nothing to be claimed.");
   return won;
 }

@@ -39,7 +39,7 @@ export function claimOf({ accountId, host, keyId }: LaneName, claim: Partial<Cla
     lanes: [{ accountId, host, keyId, limit }],
     bytesMax: CLAIM_BYTES_MAX,
     takesLarge: true,
-    at: LEASE,
+    lease: LEASE,
     ...given,
   };
 }
@@ -52,7 +52,7 @@ export async function claimDue<Row>(queue: Queue<Row>, ...claim: Parameters<type
 /** Claims a pending action, which must be the first of its lane, whenever it is due. */
 export async function claimed(actions: ActionStore, action: Action, at = LEASE): Promise<Action> {
   const now = new Date(Math.max(at.now.getTime(), action.dueAt?.getTime() ?? 0));
-  const [won] = await claimDue(actions, action, { limit: 1, at: { ...at, now } });
+  const [won] = await claimDue(actions, action, { limit: 1, lease: { ...at, now } });
   if (won?.id !== action.id) throw new Error(`The action ${action.id} was not there to be claimed.`);
   return won;
 }

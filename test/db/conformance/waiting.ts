@@ -87,8 +87,8 @@ export function testWaiting(test: StoreTest): void {
       await db.restart();
       expect(await stored(db.actions, action)).toEqual(action);
       expect(await db.actions.firstDueAt()).toEqual(later(HOUR_MS));
-      expect(await claimDue(db.actions, action, { at: at(HOUR_MS - 1) })).toEqual([]);
-      expect(await claimDue(db.actions, action, { at: at(HOUR_MS) })).toMatchObject([{ id: action.id, extras }]);
+      expect(await claimDue(db.actions, action, { lease: at(HOUR_MS - 1) })).toEqual([]);
+      expect(await claimDue(db.actions, action, { lease: at(HOUR_MS) })).toMatchObject([{ id: action.id, extras }]);
     });
 
     test("stays where it is when the clock is set back; a retry of it moves like any other", async (db) => {
@@ -124,7 +124,7 @@ export function testWaiting(test: StoreTest): void {
     test("is never claimed, and hides nothing behind it, whatever the time that its claim names", async (db) => {
       const first = await createdAction(db.actions, { expiresAt });
       const second = await createdAction(db.actions, { createdAt: later(1), dueAt: later(1) });
-      const claim = claimOf(first, { limit: 1, at: at(HOUR_MS) });
+      const claim = claimOf(first, { limit: 1, lease: at(HOUR_MS) });
       const { rows, next } = await db.actions.claimDue(claim);
       expect([rows.map(({ row }) => row.id), next]).toEqual([[second.id], []]);
       expect((await db.actions.claimDue(claim)).rows).toEqual([]);
@@ -134,7 +134,7 @@ export function testWaiting(test: StoreTest): void {
       const both = await db.actions.claimDue({ ...claim, lanes });
       expect(both.rows.map(({ row }) => row.id)).toEqual([other.id]);
       expect(await stored(db.actions, first)).toEqual(first);
-      expect(await claimDue(db.actions, first, { at: at(HOUR_MS - 1) })).toHaveLength(1);
+      expect(await claimDue(db.actions, first, { lease: at(HOUR_MS - 1) })).toHaveLength(1);
     });
 
     test("is found while it waits, pending or held, by time and id, in pages", async (db, { upkeep }) => {
@@ -170,7 +170,7 @@ export function testWaiting(test: StoreTest): void {
         answered(500),
       );
       expect(action.dueAt).toEqual(later(2_000));
-      expect(await claimDue(db.actions, action, { at: at(2_000) })).toEqual([]);
+      expect(await claimDue(db.actions, action, { lease: at(2_000) })).toEqual([]);
       expect(await db.store.upkeep.expired(later(1_000), null, 9)).toMatchObject([{ id: action.id }]);
     });
   });
