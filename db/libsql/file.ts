@@ -30,6 +30,9 @@ const PRAGMAS = [
 /** How many pages of the log are saved in the file at once. */
 const LOG_PAGES_MAX = 2_000;
 
+/** How many more the log gets before they are saved again where somebody who reads still needed a part of it. */
+const LOG_PAGES_MORE = 100;
+
 /**
  * `shared`: writes, but leaves the checkpoint to the service that owns the file. `alone`: reads without shared memory for the
  * log, since there is no room for it, and locks out other processes.
@@ -195,9 +198,9 @@ function isLogCut(database: Database, path: string): boolean {
  */
 class LogSaver {
   readonly #database: Database;
-  /** Whether the file says that it needs its log. */
-  #isTold = false;
-  /** Whether the log says so, too. */
+  /** With so many pages that only the log has, it is saved. The first commit saves it, so that the file says that it needs it. */
+  #savedFrom = 0;
+  /** Whether the log says so, too: no longer than it is being saved, since whoever closes the file of a killed service last deletes it. */
   #isOpen: boolean;
 
   constructor(database: Database) {
@@ -207,11 +210,11 @@ class LogSaver {
 
   afterCommit(): void {
     const { log, checkpointed: saved } = checkpointed(this.#database, "NOOP");
-    if (this.#isTold && !this.#isOpen && log - saved < LOG_PAGES_MAX) return;
+    const unsaved = log - saved;
+    if (!this.#isOpen && unsaved < this.#savedFrom) return;
     this.#isOpen ||= this.#tell(1);
-    if (!this.#save() || !this.#isOpen) return;
-    this.#isTold = true;
-    this.#isOpen = !this.#tell(0);
+    this.#savedFrom = this.#save() && this.#isOpen ? LOG_PAGES_MAX : unsaved + LOG_PAGES_MORE;
+    if (this.#isOpen) this.#isOpen = !this.#tell(0);
   }
 
   /** Saves the log, so that a copy of the file alone is complete after a stop. False: the file still says that it needs it. */
