@@ -1,7 +1,7 @@
 import { and, desc, eq, inArray, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
-import type { Pause, PauseStore } from "../../src/core/pause.ts";
+import { type Pause, type PauseStore, type PauseSubject, subjectKey } from "../../src/core/pause.ts";
 import type { LaneName, Queue } from "../../src/core/store.ts";
 import { createLock, pauseLock } from "../sql/locks.ts";
 import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
@@ -13,10 +13,8 @@ import { isOfManager } from "./makers.ts";
 import { actions, apiKeys, pauses } from "../libsql/schema.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
-type Subject = Pick<Pause, "accountId" | "kind" | "subject">;
-
 /** The pause in force for the same subject. */
-export function findInForce(reader: Reader, { accountId, kind, subject }: Subject): Promise<Pause | null> {
+export function findInForce(reader: Reader, { accountId, kind, subject }: PauseSubject): Promise<Pause | null> {
   const isOpen = and(hasValues(pauses, { accountId, kind, subject }), isNull(pauses.endedAt));
   return get(reader, qb.select().from(pauses).where(isOpen));
 }
@@ -26,33 +24,14 @@ const PAUSE_OF = prepare({ accountId: "text", kind: "text", subject: "text" }, (
   return qb.select({ id: pauses.id }).from(pauses).where(isOpen);
 });
 
-/** The subjects whose pauses hold back the actions of a lane. */
-export function pausesOf({ accountId, keyId, host }: LaneName): readonly Subject[] {
-  return [
-    { accountId, kind: "account", subject: "" },
-    { accountId, kind: "key", subject: keyId },
-    { accountId, kind: "host", subject: host },
-    ...stopsOf({ accountId }),
-  ];
-}
-
-/** The subject whose pause also holds back notifications: a stopped account. */
-export function stopsOf({ accountId }: Pick<Subject, "accountId">): readonly Subject[] {
-  return [{ accountId, kind: "sign_up", subject: accountId }];
-}
-
 /** Which of the subjects are paused, for `isHeldBack`. */
-export async function findPaused(lists: Lists, subjects: readonly Subject[]): Promise<ReadonlySet<string>> {
-  const found = await findEach(lists, PAUSE_OF, subjects, subjectName);
+export async function findPaused(lists: Lists, subjects: readonly PauseSubject[]): Promise<ReadonlySet<string>> {
+  const found = await findEach(lists, PAUSE_OF, subjects, subjectKey);
   return new Set([...found].flatMap(([name, rows]) => (rows.length > 0 ? [name] : [])));
 }
 
-export function isHeldBack(paused: ReadonlySet<string>, subjects: readonly Subject[]): boolean {
-  return paused.size > 0 && subjects.some((one) => paused.has(subjectName(one)));
-}
-
-function subjectName({ accountId, kind, subject }: Subject): string {
-  return `${accountId} ${kind} ${subject}`;
+export function isHeldBack(paused: ReadonlySet<string>, subjects: readonly PauseSubject[]): boolean {
+  return paused.size > 0 && subjects.some((one) => paused.has(subjectKey(one)));
 }
 
 export const addPause = command<PauseStore["pause"]>(
@@ -93,7 +72,7 @@ export const prunePauses = command<PauseStore["prune"]>((tx, until) =>
 export async function readPaused(reader: Reader): Promise<ReadonlySet<string>> {
   const { accountId, kind, subject, endedAt } = pauses;
   const inForce = qb.select({ accountId, kind, subject }).from(pauses).where(isNull(endedAt));
-  return new Set((await all(reader, inForce)).map(subjectName));
+  return new Set((await all(reader, inForce)).map(subjectKey));
 }
 
 /** Ids of the earliest pending actions of a lane. */

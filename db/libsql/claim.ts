@@ -1,6 +1,7 @@
 import { and, gt, isNull, or, sql, type SQLWrapper } from "drizzle-orm";
 import { EVENTS } from "../commands/actions.ts";
-import { findPaused, isHeldBack, pausesOf, stopsOf } from "../commands/pauses.ts";
+import { findPaused, isHeldBack } from "../commands/pauses.ts";
+import { pausesOf, stopsOf } from "../../src/core/pause.ts";
 import { type Lists, updateEach, updateList } from "../commands/lists.ts";
 import { bytesOf, hasValues, prepare, qb } from "../sql/read.ts";
 import { actions, outbox } from "./schema.ts";

@@ -1,6 +1,7 @@
 import { and, type Column, count, eq, gt, lt, lte, or, sql, type SQL, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
+import { pausesOf } from "../../src/core/pause.ts";
 import { type Lease, startAttempt } from "../../src/core/settle.ts";
 import {
   DATE_MS_MAX,
@@ -13,7 +14,7 @@ import {
   SMALL_ROW_BYTES_MAX,
 } from "../../src/core/limits.ts";
 import type { ActionStore, Claim, ClaimedRows, LaneHead, LaneName, Queue, SetBack } from "../../src/core/store.ts";
-import { findPendingIds, isHeldBack, pausesOf, readPaused } from "../commands/pauses.ts";
+import { findPendingIds, isHeldBack, readPaused } from "../commands/pauses.ts";
 import { isConstraint } from "./errors.ts";
 import { findRows, fitting } from "./find.ts";
 import { all, type Args, bytesOf, bytesOfAction, countRows, prepare, qb } from "./read.ts";

@@ -133,7 +133,7 @@ function pythonLiteral(value: unknown, indent: string): string {
   return `${open}\n${members.map((member) => `${inner}${member},\n`).join("")}${indent}${close}`;
 }
 
-function indented(value: unknown): string {
+export function indented(value: unknown): string {
   return JSON.stringify(value, null, 2);
 }
 

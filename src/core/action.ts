@@ -145,7 +145,7 @@ export function awaitsRunAt(action: Pick<Action, "status" | "dueAt" | "extras">)
   );
 }
 
-/** Whether no attempt of the action may begin any more. */
+/** Whether no attempt of the action may begin any more, or a credential has ended. */
 export function isExpired({ expiresAt }: Pick<ActionRequest, "expiresAt">, now: Date): boolean {
   return expiresAt !== null && expiresAt <= now;
 }

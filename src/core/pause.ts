@@ -45,6 +45,28 @@ export function pauseDetail({ kind, subject }: Pause): AuditDetail {
 /** The lane of an action. */
 export type PauseScope = Pick<Action, "accountId" | "keyId" | "host">;
 
+export type PauseSubject = Pick<Pause, "accountId" | "kind" | "subject">;
+
+/** The subjects whose pauses hold back the actions of a lane, widest first. */
+export function pausesOf({ accountId, keyId, host }: PauseScope): readonly PauseSubject[] {
+  return [
+    ...stopsOf({ accountId }),
+    { accountId, kind: "account", subject: "" },
+    { accountId, kind: "key", subject: keyId },
+    { accountId, kind: "host", subject: host },
+  ];
+}
+
+/** The subject whose pause also holds back notifications: a stopped account. */
+export function stopsOf({ accountId }: Pick<Pause, "accountId">): readonly PauseSubject[] {
+  return [{ accountId, kind: "sign_up", subject: accountId }];
+}
+
+/** Ids and kinds have no space, so that no two subjects have the same key. */
+export function subjectKey({ accountId, kind, subject }: PauseSubject): string {
+  return `${accountId} ${kind} ${subject}`;
+}
+
 /** The pause that stops an action of this lane now; null: none does. */
 export type PauseOf = (scope: PauseScope) => Pause | null;
 

@@ -26,8 +26,3 @@ export function expiresSoon(expiresAt: Date, now: Date): boolean {
   const leftMs = expiresAt.getTime() - now.getTime();
   return leftMs > 0 && leftMs <= CREDENTIAL_ALERT_MS;
 }
-
-/** Whether the end of a credential has come. */
-export function hasExpired({ expiresAt }: Pick<Credential, "expiresAt">, now: Date): boolean {
-  return expiresAt !== null && expiresAt <= now;
-}

@@ -1,4 +1,4 @@
-import type { Action, ActionRequest } from "../core/action.ts";
+import { type Action, type ActionRequest, isExpired } from "../core/action.ts";
 import { type AuditDetail, type AuditEntry, auditOf, auditOfSystem } from "../core/audit.ts";
 import type { Credential, CredentialBounds, RequestedCredential } from "../core/credential.ts";
 import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
@@ -16,7 +16,7 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { describeBounds, forHostOf, outOfBounds } from "./bounds.ts";
 import { Echo, type EchoLane } from "./echo.ts";
 import { applyCredential, clashingHeader } from "./kinds.ts";
-import { hasExpired, type KnownCredentials, mayUse } from "./known.ts";
+import { type KnownCredentials, mayUse } from "./known.ts";
 import type { SealedPlace } from "../core/account-store.ts";
 
 /** A request as it is sent, and the secrets to mask in its answer. */
@@ -65,7 +65,7 @@ export function createCredentialUse(
     }
     if (!credential.enabled)
       return forbidden(`The credential ${name} is disabled. Ask an owner of the account to enable it.`);
-    if (hasExpired(credential, clock.now())) {
+    if (isExpired(credential, clock.now())) {
       return forbidden(`The credential ${name} has expired. Ask an owner of the account to renew it.`);
     }
     const outside = outOfBounds(credential, request);
@@ -217,7 +217,7 @@ export function createCredentialUse(
       const now = known.of(accountId).find(({ id }) => id === requested.id);
       if (now === undefined) return "deleted";
       if (!now.enabled) return "disabled";
-      if (hasExpired(now, clock.now())) return "expired";
+      if (isExpired(now, clock.now())) return "expired";
       return boundsChanged(requested, now) ? "changed" : null;
     },
 
@@ -311,7 +311,7 @@ function lastUseMs({ lastUsedAt }: Pick<Credential, "lastUsedAt">): number {
 
 function stateFault(credential: Credential, now: Date): Fault | null {
   if (!credential.enabled) return "credential_disabled";
-  return hasExpired(credential, now) ? "credential_expired" : null;
+  return isExpired(credential, now) ? "credential_expired" : null;
 }
 
 /** What an action stores about its credential. */

@@ -4,6 +4,7 @@ import { toJson } from "../api/serializer.ts";
 import { policySource } from "../core/action-policy.ts";
 import { AccountCache } from "../core/account-settings.ts";
 import type { Action, ActionRequest } from "../core/action.ts";
+import type { HashOf } from "../core/dedupe.ts";
 import { auditOf } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import { accountFull, DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
@@ -68,9 +69,6 @@ const GrantJson = t.answerObject(
 export const GrantListJson = t.answerObject("GrantList", "The grants that can be ended.", {
   data: Type.Array(GrantJson, { description: "Those in force, then those that are used up; each newest first." }),
 });
-
-/** A keyed digest. */
-type HashOf = (text: string) => string;
 
 /** The grants of all accounts that may be in force. The store counts their uses. */
 export class KnownGrants extends AccountCache<Grant, ReadonlyMap<string, readonly Grant[]>> implements FindGrant {

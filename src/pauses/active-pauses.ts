@@ -1,6 +1,13 @@
 import { AccountCache } from "../core/account-settings.ts";
 import { Counts } from "../core/counts.ts";
-import type { Pause, PauseScope, PauseStore } from "../core/pause.ts";
+import {
+  type Pause,
+  type PauseScope,
+  type PauseStore,
+  type PauseSubject,
+  pausesOf,
+  subjectKey,
+} from "../core/pause.ts";
 
 /** The pauses in force, cached for the delivery queues and for answers. A claim checks the store, which is authoritative. */
 export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>> {
@@ -15,7 +22,9 @@ export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>
   /** The pause that stops actions of this lane. Of several, the widest: service, account, key, host. */
   readonly pauseOf = (scope: PauseScope): Pause | null => {
     const pauses = this.viewOf(scope.accountId);
-    return pauses === undefined ? null : (namesOf(scope).flatMap((name) => pauses.get(name) ?? [])[0] ?? null);
+    return pauses === undefined
+      ? null
+      : (pausesOf(scope).flatMap((one) => pauses.get(subjectKey(one)) ?? [])[0] ?? null);
   };
 
   /** Whether the account signed up and the operator has not allowed it. */
@@ -25,7 +34,7 @@ export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>
 
   /** Whether no attempt of this lane may start. */
   readonly isPaused = (scope: PauseScope): boolean => {
-    if (this.#blocked.size > 0 && namesOf(scope).some((name) => this.#blocked.has(name))) return true;
+    if (this.#blocked.size > 0 && pausesOf(scope).some((one) => this.#blocked.has(subjectKey(one)))) return true;
     return this.pauseOf(scope) !== null;
   };
 
@@ -39,21 +48,4 @@ export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>
       await this.refresh(subject.accountId, () => this.#blocked.remove(name));
     }
   }
-}
-
-type PauseSubject = Pick<Pause, "accountId" | "kind" | "subject">;
-
-/** The map key of a pause. Ids and kinds have no space, so that no two subjects have the same. */
-function subjectKey({ accountId, kind, subject }: PauseSubject): string {
-  return `${accountId} ${kind} ${subject}`;
-}
-
-/** The names of the pauses that cover a lane, widest first. */
-function namesOf({ accountId, keyId, host }: PauseScope): readonly string[] {
-  return [
-    subjectKey({ accountId, kind: "sign_up", subject: accountId }),
-    subjectKey({ accountId, kind: "account", subject: "" }),
-    subjectKey({ accountId, kind: "key", subject: keyId }),
-    subjectKey({ accountId, kind: "host", subject: host }),
-  ];
 }

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../../api/first-action.ts";
-import { curlSample } from "../../api/code-samples.ts";
+import { curlSample, indented } from "../../api/code-samples.ts";
 import { type Caller, mayDo } from "../../core/roles.ts";
 import { CodeBlock } from "../../ui/controls.tsx";
 import { Button, PostForm } from "../../ui/form.tsx";
@@ -147,7 +147,7 @@ function clientsOf(baseUrl: string) {
     {
       name: "Claude Desktop",
       hint: "In claude_desktop_config.json, with the file of `npm run build bridge`. Put the key in place of YOUR_KEY.",
-      text: pretty({
+      text: indented({
         mcpServers: {
           outgate: {
             command: "node",
@@ -160,12 +160,12 @@ function clientsOf(baseUrl: string) {
     {
       name: "Cursor",
       hint: "In ~/.cursor/mcp.json.",
-      text: pretty({ mcpServers: { outgate: http("${env:OUTGATE_API_KEY}") } }),
+      text: indented({ mcpServers: { outgate: http("${env:OUTGATE_API_KEY}") } }),
     },
     {
       name: "VS Code",
       hint: "In .vscode/mcp.json. VS Code asks for the key once and stores it.",
-      text: pretty({
+      text: indented({
         inputs: [{ id: "outgate-key", type: "promptString", description: "Outgate agent key", password: true }],
         servers: { outgate: http("${input:outgate-key}", "http") },
       }),
@@ -178,11 +178,7 @@ function clientsOf(baseUrl: string) {
     {
       name: "Other clients",
       hint: "Most read a project’s .mcp.json, or ask for the same address and header.",
-      text: pretty({ mcpServers: { outgate: http("${OUTGATE_API_KEY}", "http") } }),
+      text: indented({ mcpServers: { outgate: http("${OUTGATE_API_KEY}", "http") } }),
     },
   ];
-}
-
-function pretty(value: object): string {
-  return JSON.stringify(value, null, 2);
 }
