@@ -8,7 +8,7 @@ import { type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable }
 import type { DbConnection } from "../commands/command.ts";
 import { runStatements } from "../commands/statements.ts";
 
-/** The fact that says that a copy was completed: of which file, and when. */
+/** The fact that says that a copy was completed: of which file in which state, and when. */
 const TRANSFERRED_FACT = "transferred";
 
 /** How far a copy has come. Each batch writes it to the target in the same commit. */
@@ -86,7 +86,15 @@ async function takeEmpty(connection: DbConnection, progress: TransferProgress, d
     ]),
   ]);
   if (taken?.changes === 1) return;
-  if (done !== null && progressIn(done).source === progress.source) {
+  const copied = done === null ? null : progressIn(done);
+  if (copied?.source === progress.source) {
+    // Copies by older versions don't have the state.
+    if ((copied.state ?? progress.state) !== progress.state) {
+      throw new Error(
+        "This file has changed since it was migrated to this PostgreSQL database: what happened on it since is not there. If no node has run " +
+          "on that database, drop it, create it again, and run this again.",
+      );
+    }
     throw new TransferDone(
       "This file was migrated to this PostgreSQL database before, completely: start the nodes on it. Nothing was copied again.",
     );
@@ -147,7 +155,8 @@ export async function finishTransfer(connection: DbConnection, progress: Transfe
     ),
   );
   const text = JSON.stringify(progress);
-  const summary = JSON.stringify({ source: progress.source, at: now.toISOString() });
+  const { source, state } = progress;
+  const summary = JSON.stringify({ source, state, at: now.toISOString() });
   const done = await runStatements(connection, [
     ...counted,
     toStatement(

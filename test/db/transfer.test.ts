@@ -110,6 +110,22 @@ describe.skipIf(!hasPostgres)("a copy to PostgreSQL", () => {
     expect(again).toContain("was migrated to this PostgreSQL database before");
   });
 
+  test("is complete only for the file as it was copied, and not for what happened on it since", async () => {
+    await using file = await aFile(1);
+    const sql = await fresh();
+    {
+      await using at = await opened(file.path);
+      await finishTransfer(sql, (await run(at.source, sql)).progress, NOON);
+    }
+    const database = new Database(file.path);
+    database.run("UPDATE facts SET value = 'changed' WHERE name = 'fact 0'");
+    database.close();
+    await using at = await opened(file.path);
+    expect(await startTransfer(sql, at.source).catch(String)).toStartWith(
+      "Error: This file has changed since it was migrated",
+    );
+  });
+
   test("of a database in every state is the same to the service", async () => {
     await using folder = await temporaryFolder();
     const old = new Database(folder.file);
