@@ -158,13 +158,14 @@ export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
 
 /**
  * Whose page it is, and the waiting requests for credentials. Pages compare it with the last one, so they miss nothing: a stream
- * that is opened again may be of another session. Other nodes' changes come with a heartbeat.
+ * that is opened again may be of another session or role. Other nodes' changes come with a heartbeat.
  */
 export const pageStateEvent =
   (requests: { pending(caller: Caller): Promise<readonly { readonly id: string }[]> }) =>
   async (caller: Caller): Promise<string> => {
     const credential_requests = (await requests.pending(caller)).map(({ id }) => id);
-    const state = { account: caller.accountId, person: caller.personId, credential_requests };
+    const { accountId: account, personId: person, role } = caller;
+    const state = { account, person, role, credential_requests };
     return `event: state\ndata: ${JSON.stringify(state)}\n\n`;
   };
 

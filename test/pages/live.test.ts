@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { openRealServer } from "../http/real-server.ts";
-import { signedIn, ANN, ANN_PASSWORD, confirmPassword, joined } from "../http/signed-in.ts";
+import { signedIn, ANN, ANN_PASSWORD, confirmPassword, joined, personOf } from "../http/signed-in.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { HAS_BROWSER } from "../support/browser.ts";
 import { eventually } from "../support/eventually.ts";
@@ -53,6 +53,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
 
   test("says who is logged in by now, as whom it decides", async () => {
     const [bob, cat] = [await joined(desk.app, "approver"), await joined(desk.app, "approver", "cat@example.com")];
+    await desk.created({ approve: true });
     const page = await desk.enter(bob);
     await page.goto(`${desk.app.url}/approvals`);
     await desk.updated(page);
@@ -61,6 +62,9 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await cat.enter(page.context());
     await bob.send("/auth/logout", await bob.hiddenOf("/approvals"));
     await page.locator(".person-menu summary").getByText("cat@example.com").waitFor();
+    const id = await personOf(desk.app, "cat@example.com");
+    await desk.app.call("PATCH", `/v1/people/${id}`, { role: "reader" });
+    await page.getByRole("button", { name: "Approve" }).waitFor({ state: "detached" });
     expect(await desk.isSamePage(page)).toBe(true);
   });
 
