@@ -55,7 +55,7 @@ export async function serve(
   const config = configIn(env, refuse);
   const terminal = terminalOf(config, env, outputFd);
   const isVerbose = config.logLevel === "debug";
-  const textOf = terminal.isText ? createLogText({ ...terminal, isVerbose }) : null;
+  const textOf = terminal.isText ? createLogText(terminal.paint, isVerbose, terminal.columns) : null;
   const log = createLog(say, clock, config.logLevel, textOf);
   // Also flushed when an uncaught error ends the process.
   process.on("exit", () => log.flush());

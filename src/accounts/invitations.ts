@@ -25,14 +25,6 @@ import { NO_PASSWORD, type PeopleService } from "./people.ts";
 import { newSession, type SessionService } from "./sessions.ts";
 import { emailMember, roleMember } from "./team.ts";
 
-interface InvitationNeeds {
-  readonly peopleService: Pick<PeopleService, "authenticate" | "hashPassword">;
-  readonly sessionService: Pick<SessionService, "recheckPerson">;
-  readonly secrets: Pick<Secrets, "deviceToken" | "hash" | "invitationToken" | "newToken">;
-  /** Called when a mail waits for this address; null: no mail is sent. */
-  readonly onMail: ((accountId: string, host: string) => void) | null;
-}
-
 /** An open invitation as its link shows it. */
 export interface OpenInvitation {
   readonly email: string;
@@ -47,7 +39,11 @@ export type InvitationService = ReturnType<typeof createInvitationService>;
 /** Invitations to an account: owners make them, and whoever has the link joins by it. */
 export function createInvitationService(
   { clock, ids, config, store: { team, people } }: AppPart<"clock" | "config" | "ids", "people" | "team">,
-  { peopleService, sessionService, secrets, onMail }: InvitationNeeds,
+  peopleService: PeopleService,
+  sessionService: SessionService,
+  secrets: Secrets,
+  /** Called when a mail waits for this address; null: no mail is sent. */
+  onMail: ((accountId: string, host: string) => void) | null,
 ) {
   /** The first that is not void, because its maker may still manage its account. */
   const firstValid = async (some: readonly StoredInvitation[], now: Date) => {

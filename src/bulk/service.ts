@@ -168,15 +168,13 @@ function creatorsFor(caller: Caller, { createdBy }: CountFilter): readonly (stri
   return createdBy === null ? own : own.filter((keyId) => keyId === createdBy);
 }
 
-interface BulkNeeds {
-  readonly actionService: ActionService;
-  readonly isStopped: (accountId: string) => boolean;
-  /** Default: the leases of the only process of a database. */
-  readonly leases?: JobLeases | undefined;
-}
-
 /** Creates the service of bulk jobs, and the runner that carries them out. */
-export function createBulk(app: AppContext, { actionService, isStopped, leases = NO_JOB_LEASES }: BulkNeeds) {
+export function createBulk(
+  app: AppContext,
+  actionService: ActionService,
+  isStopped: (accountId: string) => boolean,
+  leases: JobLeases = NO_JOB_LEASES,
+) {
   const { store, clock } = app;
   const { accounts, team } = store;
   /** The caller that began a job, with present rights; null: the key was revoked or has expired, or the person has left. */

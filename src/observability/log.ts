@@ -169,14 +169,6 @@ export interface Log {
 /** The text of an event with its line break; null: it is of no interest to a person who watches. */
 type LogText = (event: LogEvent) => string | null;
 
-interface LogTextOptions {
-  readonly paint: Paint;
-  /** Whether to show also events that went as expected and changed nothing. */
-  readonly isVerbose: boolean;
-  /** The width of the terminal at this moment; undefined: there is none. */
-  readonly columns: () => number | undefined;
-}
-
 /** What a line says, in columns. */
 interface Line {
   /** The first word: what kind of event it is. */
@@ -217,9 +209,10 @@ const WIDE_COLUMNS = 120;
 
 /**
  * The log for a person at a terminal: one aligned line for each event, in local time. Requests that only read and
- * succeeded are left out, since a page makes dozens of them; LOG_LEVEL=debug shows them.
+ * succeeded are left out, since a page makes dozens of them; LOG_LEVEL=debug (`isVerbose`) shows them. `columns`: the width of the
+ * terminal at this moment; undefined: there is none.
  */
-export function createLogText({ paint, isVerbose, columns }: LogTextOptions): LogText {
+export function createLogText(paint: Paint, isVerbose: boolean, columns: () => number | undefined): LogText {
   return (event) => {
     if (!isVerbose && isRoutine(event)) return null;
     const room = Math.max(LINE_COLUMNS_MIN, columns() ?? LINE_COLUMNS_MAX);

@@ -148,7 +148,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const pauseService = createPauseService(app, paused, actionService.cancel, takenElsewhereMs);
   const signUpGate = createSignUpGate(app, paused);
   const { isStopped } = paused;
-  const { bulkService, bulkRunner } = createBulk(app, { actionService, isStopped, leases: node?.jobs });
+  const { bulkService, bulkRunner } = createBulk(app, actionService, isStopped, node?.jobs);
   const authenticate = createAuthenticate(app, {
     isStopped,
     secrets,
@@ -163,7 +163,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     config.mail === null
       ? null
       : (accountId: string, host: string) => delivery.addNotification("mail", accountId, host);
-  const invitationService = createInvitationService(app, { peopleService, sessionService, secrets, onMail });
+  const invitationService = createInvitationService(app, peopleService, sessionService, secrets, onMail);
   const keyService = createKeyService(app, {
     secrets,
     pauseService,

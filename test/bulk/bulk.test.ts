@@ -15,8 +15,7 @@ import { refusalOf } from "../actions/callers.ts";
 import { answering } from "../actions/senders.ts";
 
 function bulkOf(engine: Engine, leases?: JobLeases) {
-  const { actionService, isStopped } = engine;
-  return createBulk(engine.app, { actionService, isStopped, leases });
+  return createBulk(engine.app, engine.actionService, engine.isStopped, leases);
 }
 
 /** A key of the account, as whoever calls with it. */
@@ -230,7 +229,7 @@ describe("a bulk job", () => {
   test("ends when its account is stopped", async () => {
     await using engine = await openEngine({ starts: false });
     const job = await bulkOf(engine, AWAY).bulkService.start(engine.owner, RETRY);
-    const { bulkService, bulkRunner } = createBulk(engine.app, { ...engine, isStopped: () => true });
+    const { bulkService, bulkRunner } = createBulk(engine.app, engine.actionService, () => true);
     await bulkRunner.run();
     expect(await bulkService.find(engine.owner, job.id)).toMatchObject({ status: "stopped", stoppedBy: "system" });
   });
@@ -268,7 +267,7 @@ describe("a bulk job", () => {
     await using engine = await openEngine({ sender: answering(answered(500)) });
     await failed(engine, 2);
     const retry = () => Promise.reject(new StoreUnavailable("Away."));
-    const away = createBulk(engine.app, { ...engine, actionService: { ...engine.actionService, retry } });
+    const away = createBulk(engine.app, { ...engine.actionService, retry }, engine.isStopped);
     const { id } = await away.bulkService.start(engine.owner, RETRY);
     await away.bulkRunner.run();
     expect(await away.bulkService.find(engine.owner, id)).toMatchObject({ status: "running", done: 0, failed: 0 });

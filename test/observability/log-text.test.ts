@@ -16,7 +16,7 @@ interface Options {
 }
 
 function textWith({ columns = 80, isTty = false, isVerbose = false, env = {} }: Options = {}) {
-  const text = createLogText({ paint: createPaint({ isTty, env }), isVerbose, columns: () => columns });
+  const text = createLogText(createPaint({ isTty, env }), isVerbose, () => columns);
   return (event: string, fields: LogFields = {}, level: LogLevel = "info") => text({ at: AT, level, event, fields });
 }
 
