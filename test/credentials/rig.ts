@@ -52,7 +52,7 @@ export async function openCredentials(script: Script = 200, options: RealServerO
     /** The action at its end. */
     ended: (answer: Answer, key: string = KEYS.agent) =>
       eventually(async () => {
-        const action = await call("GET", `/v1/actions/${answer.json.id}`, undefined, key);
+        const action = await call("GET", `/v1/actions/${answer.json.id}?wait=60`, undefined, key);
         return ["completed", "failed", "cancelled"].includes(action.json.status) ? action : null;
       }, "the end of the action"),
     async [Symbol.asyncDispose]() {

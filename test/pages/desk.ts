@@ -12,7 +12,6 @@ import {
   watchPageIn,
 } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
-import { until } from "../support/until.ts";
 
 type Person = Awaited<ReturnType<typeof signedIn>>;
 
@@ -20,10 +19,10 @@ const NO_TARGET = "http://127.0.0.1:9/";
 
 /** What a page waits for by its clock, such as the second between two updates, takes it a tenth of that. */
 const QUICK = "{ const later = setTimeout; window.setTimeout = (run, ms, ...more) => later(run, ms / 10, ...more); }";
-/** Counts how often the page has updated itself. */
-const COUNTED = `addEventListener("htmx:afterSettle", ({ detail: { requestConfig } }) => {
-  if (requestConfig.elt.id === "main") window.updates = (window.updates ?? 0) + 1;
-});`;
+/** Resolves when the page has updated itself: to ask again and again took more of a core than the page. */
+const UPDATED = `window.updated = new Promise((resolve) => addEventListener("htmx:afterSettle", ({ detail }) => {
+  if (detail.requestConfig.elt.id === "main") resolve();
+}));`;
 
 /**
  * A server with Ann logged in to it, and her browser, for the tests of one `describe`. What a test has created is cancelled
@@ -44,7 +43,7 @@ export function useDesk({ height }: { readonly height: number }) {
     app = await openRealServer({ port: await freePort() });
     ann = await signedIn(app);
     herOwn = await chromium.newContext({ viewport: { width: 1_100, height } });
-    await herOwn.addInitScript(QUICK + COUNTED);
+    await herOwn.addInitScript(QUICK + UPDATED);
     await ann.enter(herOwn);
   }, BROWSER_START_MS_MAX);
   afterAll(async () => {
@@ -85,7 +84,7 @@ export function useDesk({ height }: { readonly height: number }) {
     async enter(person: Person, options: BrowserContextOptions = {}): Promise<Page> {
       watched = await watchPage(chromium, { viewport: { width: 1_100, height }, ...options });
       const { page } = watched;
-      await page.context().addInitScript(QUICK + COUNTED);
+      await page.context().addInitScript(QUICK + UPDATED);
       await person.enter(page.context());
       return page;
     },
@@ -106,7 +105,7 @@ export function useDesk({ height }: { readonly height: number }) {
       return page;
     },
     /** Resolves when the update that follows the opening of the stream is over: no other comes of itself. */
-    updated: (page: Page) => until(async () => (await page.evaluate("window.updates > 0")) === true),
+    updated: (page: Page) => page.evaluate("window.updated"),
     isSamePage: (page: Page) => page.evaluate("window.mark === 1"),
   };
 }
