@@ -71,14 +71,14 @@ export async function openRealServer(options: RealServerOptions = {}) {
   const addKey = (accountId: string, token: string, role: Role) =>
     // What tests are about an agent did not always create itself; `test/http/key-scope.test.ts` has keys that act on their own.
     accounts.addKey(anApiKey({ accountId, name: role, role, scope: "account", hash: engine.secrets.hash(token) }));
-  for (const role of ["owner", "approver", "agent", "reader"] as const) {
-    await addKey(engine.owner.accountId, KEYS[role], role);
-  }
+  const roles = ["owner", "approver", "agent", "reader"] as const;
+  const adding = Promise.all(roles.map((role) => addKey(engine.owner.accountId, KEYS[role], role)));
   const stranger = anAccount();
   const place = { table: "accounts", row: stranger.id, column: "sealed_root_secret" };
   const { secrets, clock } = engine;
   await accounts.create({ ...stranger, sealedRootSecret: secrets.seal(secrets.newRootSecret(), place) }, []);
-  await addKey(stranger.id, STRANGER, "owner");
+  // In one commit with those above.
+  await Promise.all([adding, addKey(stranger.id, STRANGER, "owner")]);
 
   const { sessionService, teamService, invitationService, bulkRunner, followLink, authenticate, signUpGate } =
     engine.services;

@@ -125,6 +125,10 @@ export function recorded<Service extends object>(service: Service, calls: string
   });
 }
 
+/** Read once: of a server for each test it was a tenth. */
+const UNSET = readConfig({});
+const [PAGES_GUARD, MCP_GUARD] = [createPagesGuard(UNSET), createMcpGuard(UNSET)];
+
 /** Services that know a single object each, and write down in `calls` what they are asked for. */
 export function stubDeps(calls: string[] = []): Stubs {
   const told = <Service extends object>(service: Service) => recorded(service, calls);
@@ -242,13 +246,13 @@ export function stubDeps(calls: string[] = []): Stubs {
     version: "0.0.0-test",
     baseUrl: OWN_ORIGIN,
     isTrustedProxy: () => false,
-    pagesGuard: createPagesGuard(readConfig({})),
+    pagesGuard: PAGES_GUARD,
     secrets: createSecrets(new Uint8Array(32), (count) => systemIds.bytes(count)),
     rateLimitPerSecond: 0,
     mcpSessionsPerAccount: 20,
     draining: new AbortController().signal,
     countNodes: () => 1,
-    mcpGuard: createMcpGuard(readConfig({})),
+    mcpGuard: MCP_GUARD,
   };
 }
 

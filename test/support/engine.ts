@@ -52,10 +52,7 @@ export type Engine = Awaited<ReturnType<typeof openEngine>>;
 export async function openEngine(options: EngineOptions = {}) {
   const folder = options.folder ?? mkdtempSync(join(DATABASES, "outgate-"));
   const clock = options.clock ?? new FakeClock();
-  const config: Config = {
-    ...readConfig({ DATABASE_URL: `file:${folder}/outgate.db`, ...options.env }),
-    ...options.settings,
-  };
+  const config: Config = { ...configOf(options.env, `${folder}/outgate.db`), ...options.settings };
   const ids: Ids = { ...systemIds, random: () => 0.5 };
   if (options.folder === undefined && options.env?.["DATABASE_URL"] === undefined) await beginMigrated(config);
   const lines: { level: string; event: string; fields: LogFields }[] = [];
@@ -155,6 +152,18 @@ export async function openEngine(options: EngineOptions = {}) {
       if (options.folder === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+const configs = new Map<string, Config>();
+
+/** What an environment says, which is read once for all engines that have it. */
+function configOf(env: EngineOptions["env"] = {}, path: string): Config {
+  const name = JSON.stringify(env);
+  const config = configs.get(name) ?? readConfig({ DATABASE_URL: "file:outgate.db", ...env });
+  configs.set(name, config);
+  return env["DATABASE_URL"] === undefined
+    ? { ...config, database: { kind: "file", url: `file:${path}`, path } }
+    : config;
 }
 
 /** For `wrapStore`: the store, with some methods of one of its parts in place of its own. */
