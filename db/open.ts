@@ -64,7 +64,6 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
   });
 }
 
-/** Whether a URL names a PostgreSQL database. */
 /** Whether the error may pass without the operator, who must fix a file that can't be opened or written. */
 function isTemporary(error: unknown): boolean {
   const isOfFile = /CANTOPEN|READONLY|NOTADB|CORRUPT|unable to open|malformed/i.test(codeAndText(error));

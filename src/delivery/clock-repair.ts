@@ -10,7 +10,7 @@ import type { UnwrittenResults } from "./unwritten-results.ts";
 export function createClockRepair(
   clock: Clock,
   queue: Pick<Queue<unknown>, "reschedule">,
-  unwritten: UnwrittenResults,
+  unwritten: Pick<UnwrittenResults, "count">,
 ) {
   /** By how much the wall clock is ahead of the monotonic clock. */
   const readAheadMs = () => clock.now().getTime() - clock.monotonicMs();

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { CLAIM_RETRY_MS, SMALL_ROW_BYTES_MAX } from "../../src/core/limits.ts";
+import { CLAIM_RETRY_MS, SMALL_ROW_BYTES_MAX, STORE_RETRY_MS } from "../../src/core/limits.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { type ActionStore, type Store, StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import { answering, holding } from "../actions/senders.ts";
@@ -190,4 +190,60 @@ test("a create that claims nothing gives its slot back", async () => {
     await engine.saw(id, { status: "completed", attempts: 1 });
   }
   expect(sender.sent).toHaveLength(3);
+});
+
+test("a claim that was made although its answer was lost is given back when the store is back, and counts no attempt", async () => {
+  const { state, wrapStore } = breakable("apply");
+  const lost = Promise.withResolvers<void>();
+  const sender = answering(OK);
+  await using engine = await openEngine({
+    sender,
+    wrapStore: (inner) => {
+      const store = wrapStore(inner);
+      const claimDue: ActionStore["claimDue"] = async (claim) => {
+        const claimed = await store.actions.claimDue(claim);
+        if (!state.away) return claimed;
+        lost.resolve();
+        return refuse();
+      };
+      return { ...store, actions: { ...store.actions, claimDue } };
+    },
+  });
+  state.away = true;
+  const { id } = await engine.create({ retries: 1 });
+  await lost.promise;
+  await turn();
+  expect(await engine.get(id)).toMatchObject({ status: "active", attempts: 1 });
+  state.away = false;
+  engine.clock.advance(STORE_RETRY_MS);
+  await engine.saw(id, { status: "completed", attempts: 1 });
+  expect(sender.sent).toHaveLength(1);
+});
+
+test("a stop during a start lets nothing be claimed once the start has ended its orphans", async () => {
+  const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { state, wrapStore } = breakable("claim");
+  state.away = true;
+  const sender = answering(OK);
+  await using engine = await openEngine({
+    sender,
+    wrapStore: (inner) => {
+      const store = wrapStore(inner);
+      const orphans: ActionStore["orphans"] = async (...page) => {
+        asked.resolve();
+        await go.promise;
+        return store.actions.orphans(...page);
+      };
+      return { ...store, actions: { ...store.actions, orphans } };
+    },
+  });
+  state.away = false;
+  engine.clock.advance(STORE_RETRY_MS);
+  await asked.promise;
+  const { id } = await engine.create({});
+  const drained = engine.drain(1_000);
+  go.resolve();
+  await drained;
+  expect(await engine.get(id)).toMatchObject({ status: "pending", attempts: 0 });
+  expect([sender.sent.length, engine.clock.timers]).toEqual([0, 0]);
 });
