@@ -121,9 +121,9 @@ function StepBody({ step, user, baseUrl, formId }: FirstStepsProps & { readonly 
     return (
       <>
         <p class="quiet">
-          This call waits until a person approves it, here or by a link. Put a <a href="/keys">key</a> into{" "}
-          <code>OUTGATE_API_KEY</code> with <code>{ENTER_KEY}</code>, then run it, and decide on it in{" "}
-          <a href="/approvals">Approvals</a>.
+          This call waits until a person approves it, here or by a link. Put a{" "}
+          {isOwner ? <a href="/keys">key</a> : "key"} into <code>OUTGATE_API_KEY</code> with <code>{ENTER_KEY}</code>,
+          then run it, and decide on it in <a href="/approvals">Approvals</a>.
         </p>
         <CodeBlock
           text={createCall(baseUrl, { ...firstAction(baseUrl), title: "My first request", approve: true })}
