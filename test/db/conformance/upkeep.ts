@@ -164,6 +164,18 @@ export function testUpkeep(test: StoreTest): void {
       expect(await db.actions.position()).toBe(Math.max(...seqs));
     });
 
+    test("leaves no position known that is before any deleted event, whatever was deleted last", async (db) => {
+      await completedAt(db, later(1));
+      await createdAction(db.actions, LONG_AGO);
+      const atHeld = await db.actions.position();
+      await completedAt(db, NOON);
+      expect(await db.actions.knowsPosition(atHeld)).toBe(true);
+      for (const until of [NOON, later(1)]) {
+        expect(await pruneAll(db.store, until)).toMatchObject({ deleted: 1 });
+        expect(await db.actions.knowsPosition(atHeld)).toBe(false);
+      }
+    });
+
     test("is found though its id ran ahead of its time, as one of thousands in a millisecond does", async (db) => {
       const id = systemIds.action(later(1_500));
       await completedAt(db, NOON, { id });
@@ -185,6 +197,8 @@ export function testUpkeep(test: StoreTest): void {
     });
 
     test("with a timeline of many runs goes in pieces, and its action last", async (db) => {
+      await actionInStatus(db.actions, "awaiting_approval", LONG_AGO);
+      const atHeld = await db.actions.position();
       let action = await createdAction(db.actions, { ...LONG_AGO, retries: 1 });
       for (let run = 0; run < PRUNE_ROWS_MAX / 4 + 2; run += 1) {
         action = await attempted(db.actions, action, answered(500));
@@ -199,6 +213,7 @@ export function testUpkeep(test: StoreTest): void {
         next: "",
       });
       expect(await db.count("timeline")).toBe(rows - PRUNE_ROWS_MAX);
+      expect(await db.actions.knowsPosition(atHeld)).toBe(false);
       expect(await pruneAll(db.store, NOON)).toEqual({ deleted: 1, steps: 1 });
     });
 
