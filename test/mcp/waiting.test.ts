@@ -140,18 +140,29 @@ test("calls that wait with large bodies are so many that the memory lasts, for e
   const left = new AbortController();
   // What nobody refers to any more, the collector would cancel.
   const opened: Response[] = [];
+  // Of the stream of a blob, fetch sends the length.
+  const inChunks = (text: string) =>
+    new ReadableStream({
+      start(controller) {
+        controller.enqueue(Buffer.from(text));
+        controller.close();
+      },
+    });
   const ask = async (key: string = KEYS.agent, sent: string | ReadableStream = body) => {
     const answer = await open(server.mcpUrl, sent, { key, signal: left.signal });
     opened.push(answer);
     return answer.status;
   };
   const fitting = Math.floor(HELD_BODY_BYTES_MAX / body.length);
-  for (let count = 0; count < fitting; count += 1) expect(await ask()).toBe(200);
+  // In chunks, each counts as what it has, and not as the most that it may have, once it was read.
+  for (let count = 0; count < fitting; count += 1) {
+    expect(await ask(KEYS.agent, count % 2 === 0 ? body : inChunks(body))).toBe(200);
+  }
   expect(await ask()).toBe(429);
-  expect(await ask(KEYS.agent, new Blob([body]).stream())).toBe(429);
+  expect(await ask(KEYS.agent, inChunks(body))).toBe(429);
   // Small ones go on, however they are sent, and so do those of other keys.
   const small = body.replace("x".repeat(1_000_000), "").replace('"wait"', '"get"').replace(',"wait":120', "");
-  for (const text of [small, new Blob([small]).stream()]) expect(await ask(KEYS.agent, text)).toBe(200);
+  for (const text of [small, inChunks(small)]) expect(await ask(KEYS.agent, text)).toBe(200);
   expect(await ask(KEYS.owner)).toBe(200);
   left.abort();
   await until(() => server.engine.clock.timers <= 1);
