@@ -1,4 +1,4 @@
-import { Database, type Statement as NativeStatement } from "bun:sqlite";
+import { constants, Database, type Statement as NativeStatement } from "bun:sqlite";
 import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
 import { faultOf, orUnavailable } from "../sql/errors.ts";
 import { sqliteDialect } from "./dialect.ts";
@@ -30,8 +30,8 @@ const PRAGMAS = [
 /** How many pages of the log are saved in the file at once. */
 const LOG_PAGES_MAX = 2_000;
 
-/** How many more the log gets before they are saved again where somebody who reads still needed a part of it. */
-const LOG_PAGES_MORE = 100;
+/** How many more the log gets before it is saved again where somebody who read kept it from being saved or begun again. */
+const LOG_PAGES_MORE = 50;
 
 /**
  * `shared`: writes, but leaves the checkpoint to the service that owns the file. `alone`: reads without shared memory for the
@@ -122,6 +122,7 @@ export function openFile(path: string, mode: FileMode = "write"): OwnFile {
       inTurn(async () => {
         // The process ends, and leaves the log that the file says it needs.
         if (saver?.hasSavedAll() === false) return;
+        if (saver === null) keepNeededLog(database);
         // Prepared statements would keep the file open.
         forget();
         database.close();
@@ -153,10 +154,7 @@ function connect(path: string, mode: FileMode): Database {
     const pages = database.query<{ page_count: number }, []>("PRAGMA page_count").get()?.page_count;
     const ofOwner = pages === 0 ? [CAN_SHRINK, HAS_LOG] : [HAS_LOG];
     const pragmas = mode === "write" ? [...ofOwner, ...PRAGMAS] : PRAGMAS;
-    if (mode !== "alone") {
-      for (const pragma of pragmas) database.run(`PRAGMA ${pragma}`);
-      endSaving(database);
-    }
+    if (mode !== "alone") for (const pragma of pragmas) database.run(`PRAGMA ${pragma}`);
     if (mode === "read" || mode === "alone") database.run("PRAGMA query_only = ON");
   } catch (error) {
     database.close();
@@ -198,23 +196,33 @@ function isLogCut(database: Database, path: string): boolean {
  */
 class LogSaver {
   readonly #database: Database;
-  /** With so many pages that only the log has, it is saved. The first commit saves it, so that the file says that it needs it. */
+  /** With so many pages the log is saved. The first commit saves it, so that the file says that it needs it. */
   #savedFrom = 0;
   /** Whether the log says so, too: no longer than it is being saved, since whoever closes the file of a killed service last deletes it. */
   #isOpen: boolean;
 
   constructor(database: Database) {
     this.#database = database;
-    this.#isOpen = needsLog(database);
+    this.#isOpen = needsLog(database) && !this.#tell(0);
   }
 
   afterCommit(): void {
-    const { log, checkpointed: saved } = checkpointed(this.#database, "NOOP");
-    const unsaved = log - saved;
-    if (!this.#isOpen && unsaved < this.#savedFrom) return;
-    this.#isOpen ||= this.#tell(1);
-    this.#savedFrom = this.#save() && this.#isOpen ? LOG_PAGES_MAX : unsaved + LOG_PAGES_MORE;
+    if (!this.#isOpen && this.#pages() < this.#savedFrom) return;
+    // Saved before, too, so that it says so only while one page is saved.
+    if (!this.#isOpen && this.#save()) this.#isOpen = this.#tell(1);
+    const isSaved = this.#isOpen && this.#save();
     if (this.#isOpen) this.#isOpen = !this.#tell(0);
+    const pages = this.#pages();
+    this.#savedFrom = isSaved && pages < LOG_PAGES_MAX ? LOG_PAGES_MAX : pages + LOG_PAGES_MORE;
+  }
+
+  #pages(): number {
+    try {
+      return checkpointed(this.#database, "NOOP").log;
+    } catch {
+      // The next statement fails, too, and its error is told: the commit is made.
+      return 0;
+    }
   }
 
   /** Saves the log, so that a copy of the file alone is complete after a stop. False: the file still says that it needs it. */
@@ -243,12 +251,13 @@ class LogSaver {
   }
 }
 
-/** Ends what a process was killed in: whoever closes the file last deletes the log that the file would say it needs. */
-function endSaving(database: Database): void {
-  isDone(() => {
-    if (needsLog(database)) database.run("PRAGMA user_version = 0");
-    return true;
-  });
+/** Whoever closes the file last saves the log and deletes it: leaves it if the file then says that it needs it. */
+function keepNeededLog(database: Database): void {
+  try {
+    if (needsLog(database)) database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
+  } catch {
+    // It can't be read, and so is not saved.
+  }
 }
 
 function needsLog(database: Database): boolean {

@@ -110,6 +110,7 @@ describe("a file that is no database any more", () => {
   test.each([
     ["a service that writes nothing", openStoreAt],
     ["a command", (path: string) => openAdminStore(`file:${path}`, null)],
+    ["a service that had no room", async (path: string) => openFile(path, "alone")],
     ["a look at its size", async (path: string) => void (await sizeOfFile(path, new Date()))],
   ])("a kill while the log was being saved leaves a file that is opened, also after %s", async (_, use) => {
     await using folder = await temporaryFolder();
@@ -118,6 +119,24 @@ describe("a file that is no database any more", () => {
     const store = await openStoreAt(path);
     expect(await countActions(path)).toBe(110);
     await store.close();
+  });
+
+  test("the log begins again soon after somebody who read through it for long", async () => {
+    await using folder = await temporaryFolder();
+    const path = await aDatabase(folder.path);
+    const file = openFile(path);
+    const write = (statement: string) => runStatements(file, [{ sql: statement, args: [] }]);
+    await write("create table filler (bytes blob)");
+    const reader = new Database(path, { readonly: true });
+    for (let round = 0; round < 2_200; round += 20) {
+      reader.run("BEGIN; SELECT count(*) FROM filler");
+      await write("insert into filler values (zeroblob(80000))");
+      reader.run("COMMIT");
+    }
+    reader.close();
+    for (let round = 0; round < 1_600; round += 20) await write("insert into filler values (zeroblob(80000))");
+    expect(statSync(`${path}-wal`).size).toBeLessThan(2_800 * 4_096);
+    await file.close();
   });
 
   test("a damaged log doesn't hide what the file has, and leaves with its index", async () => {
