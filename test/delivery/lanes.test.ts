@@ -611,7 +611,7 @@ describe("a slot for a row that is about to be stored", () => {
     const lost: unknown[] = [];
     expect([all.has("x"), x.isOpen(), frees(), await drained()]).toEqual([false, end === "fail", 1, true]);
     await leases.resolveLost(async (claim) => void lost.push(claim));
-    expect(lost).toEqual(end === "fail" ? [{ accountIds: ["a"], at: x.claim }] : []);
+    expect(lost).toEqual(end === "fail" ? [{ accountIds: ["a"], lease: x.claim }] : []);
     // Those that wait come first.
     expect(reserve("x3", "x2")).toBeNull();
     all.admit();
