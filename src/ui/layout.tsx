@@ -138,23 +138,6 @@ function Brand({ isLink }: { readonly isLink: boolean }) {
   );
 }
 
-/** Lets htmx load and morph parts of pages, but never run code from them. */
-const HTMX_CONFIG = {
-  allowEval: false,
-  allowScriptTags: false,
-  includeIndicatorStyles: false,
-  selfRequestsOnly: true,
-  disableInheritance: true,
-  historyCacheSize: 0,
-  // Without `style`, which the page's policy would refuse.
-  attributesToSettle: ["class", "width", "height"],
-  refreshOnHistoryMiss: true,
-  scrollIntoViewOnBoost: false,
-};
-
-/** In single quotes, since pages are sent as they are: `&quot;` for each quote is a hundred bytes more. */
-const HTMX_META = raw(`<meta name="htmx-config" content='${JSON.stringify(HTMX_CONFIG)}'/>`);
-
 interface HeadProps extends Pick<LayoutProps, "title" | "user" | "isStandalone" | "beginsSession" | "goesTo"> {
   /** Whether the page has live parts, as all pages behind the login do. */
   readonly hasConsole?: boolean;
@@ -170,7 +153,6 @@ export function Head(props: HeadProps) {
       <meta charset="utf-8" />
       <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover" />
       <meta name="color-scheme" content="light dark" />
-      {hasConsole ? HTMX_META : null}
       {goesTo === undefined ? null : <meta http-equiv="refresh" content={`0; url=${goesTo}`} />}
       <title>{title}</title>
       {isStandalone ? <style>{raw(SHEET_STYLE.text)}</style> : <link rel="stylesheet" href={APP_STYLE.path} />}

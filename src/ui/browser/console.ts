@@ -14,6 +14,20 @@ import { watchRequest } from "./review.ts";
 import { keepTimes, prepareTimes, sendUtc } from "./times.ts";
 import { checkAnswers, followEvents, refresh } from "./updates.ts";
 
+// Lets htmx load and morph parts of pages, but never run code from them. It reads this when the page is parsed, after this script.
+Object.assign(htmx.config, {
+  allowEval: false,
+  allowScriptTags: false,
+  includeIndicatorStyles: false,
+  selfRequestsOnly: true,
+  disableInheritance: true,
+  historyCacheSize: 0,
+  // Without `style`, which the page's policy would refuse.
+  attributesToSettle: ["class", "width", "height"],
+  refreshOnHistoryMiss: true,
+  scrollIntoViewOnBoost: false,
+});
+
 function prepare(place: ParentNode): void {
   prepareTimes(place);
   showCopyButtons(place);
