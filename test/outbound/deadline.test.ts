@@ -137,12 +137,13 @@ test("the deadline is kept within 250 ms, at its start, in its middle and while 
 test("a thousand silent and dripping targets end at the deadline, and leave neither sockets nor memory", async () => {
   await using silent = await openRawTarget(() => {});
   await using dripping = await openRawTarget(saysAndHangs("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"));
+  const late: number[] = [];
   const wave = async (count: number) => {
     const targets = Array.from({ length: count }, (_, at) => (at % 2 === 0 ? silent : dripping));
     const { result: outcomes, lateMs } = await besideTimer(300, () =>
       Promise.all(targets.map((target) => sender.send(requestTo(target.url()), { timeoutMs: 300 }))),
     );
-    expect(lateMs / slowness()).toBeLessThan(250);
+    late.push(lateMs);
     return outcomes.map((outcome) => ("fault" in outcome ? outcome.fault : "brokenBy" in outcome && outcome.brokenBy));
   };
   await wave(200);
@@ -151,6 +152,8 @@ test("a thousand silent and dripping targets end at the deadline, and leave neit
   const ends = (await Promise.all([1, 2, 3, 4, 5].map(() => wave(40)))).flat();
   for (let round = 0; round < 4; round += 1) ends.push(...(await wave(200)));
   expect([ends.length, ...new Set(ends)]).toEqual([1_000, "timed_out"]);
+  // Asked last, since it would hold up the other waves.
+  expect(Math.max(...late) / slowness()).toBeLessThan(250);
   await Promise.all([silent.abandoned(), dripping.abandoned()]);
   Bun.gc(true);
   expect(process.memoryUsage.rss() - before).toBeLessThan(30 * 1_048_576);
