@@ -120,6 +120,8 @@ function suite(balanced: (...nodes: readonly string[]) => Promise<Balancer>): vo
     expect(other.got.length).toBeGreaterThan(0);
     await one.close();
     const after = [];
+    // A balancer finds connections that it keeps to the ended node closed. Until then it may send a GET again, and never a POST.
+    for (let n = 0; n < 20; n += 1) after.push((await fetch(`${balancer.url}/v1/account`)).status);
     for (let n = 0; n < 20; n += 1) after.push(await ask());
     expect(new Set([...both, ...after])).toEqual(new Set([200]));
   });
