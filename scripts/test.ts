@@ -19,7 +19,7 @@ const AGAIN = process.env["CI"] === undefined ? [] : ["--retry=1"];
 
 /** More than there are cores: browsers, databases and other processes are waited for. */
 const WORKERS = 4;
-const GUARD_WORKERS = 3;
+const GUARD_WORKERS = 2;
 /** The end of what `bun test` says, which has its counts. */
 const END_CHARS = 500;
 
