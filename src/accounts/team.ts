@@ -51,6 +51,7 @@ export function createTeamService(
     async changeRole(caller: Caller, personId: string, role: MemberRole): Promise<TeamMember> {
       authorize(caller, "manage");
       const member = await memberOf(caller, personId);
+      if (member.role === role) return member;
       const entry = {
         kind: "member_role_changed",
         subject: member.email,

@@ -218,11 +218,14 @@ describe("a role", () => {
     expect((await bob.context("/keys")).status).toBe(200);
     await using stream = await Listener.open(`${app.url}/events`, { cookie: bob.cookie });
     await stream.heard((heard) => heard.others.length > 0);
-    const changed = await app.call("PATCH", `/v1/people/${await idOf(BOB)}`, `{"role":"reader"}`);
-    expect([changed.status, changed.json]).toMatchObject([200, { email: BOB, role: "reader" }]);
+    for (const _time of [1, 2]) {
+      const changed = await app.call("PATCH", `/v1/people/${await idOf(BOB)}`, `{"role":"reader"}`);
+      expect([changed.status, changed.json]).toMatchObject([200, { email: BOB, role: "reader" }]);
+    }
     expect(await stream.over()).toBe("closed");
     expect((await bob.context("/keys")).status).toBe(403);
-    expect(await auditText()).toContain(`"kind":"member_role_changed"`);
+    // The second change changed nothing.
+    expect((await auditText()).match(/"kind":"member_role_changed"/g)).toHaveLength(1);
   });
 
   test("of the last owner stays, and so does the last owner", async () => {
