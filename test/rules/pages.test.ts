@@ -302,6 +302,7 @@ describe("for people, without script, pages of rules", () => {
     expect((await send(`${PAGE}/${one}/move`, { direction: "down" })).to).toBe(`${PAGE}#up-${one}`);
     expect(await names()).toEqual(["Two", "Three", "One"]);
     const asked = wordsOf(await ann.pageOf(`${PAGE}/${one}/remove`));
+    expect(await ann.pageOf(`${PAGE}/${one}`)).toContain("<title>One ·");
     expect(asked).toContain("Remove this rule?What it would hold is decided by the next rules, immediately.");
     await app.call("PATCH", `/v1/rules/${one}`, `{"effect":"refuse"}`);
     // The question was about another effect.

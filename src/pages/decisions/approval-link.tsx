@@ -16,7 +16,7 @@ import { createPageRoutes, TokenParams } from "../../http/operation.ts";
 import { page, seeOther } from "../../http/response.ts";
 import { LATE_PARAMETER } from "../../receipts/history.ts";
 import { see } from "../../receipts/see.ts";
-import { bodyPage } from "../../ui/request.tsx";
+import { bodyPage, callText } from "../../ui/request.tsx";
 import { answers } from "../frame/forms.ts";
 import type { PageDeps } from "../frame/page-deps.ts";
 
@@ -45,7 +45,7 @@ export function confirmPage({
   const body = pageBody(action, limitsOnPage(action));
   const verb = decision === "approve" ? "Approve" : "Reject";
   return render(
-    <Layout title={`${verb} a request?`} isStandalone>
+    <Layout title={`${verb} ${callText(action)}?`} isStandalone>
       <article class="paper paper-asked">
         <h1>{`${verb} this request?`}</h1>
         <h2 class="visually-hidden">Request</h2>

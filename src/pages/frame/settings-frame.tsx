@@ -84,7 +84,7 @@ export interface SettingsPageProps extends Partial<PageHeadProps> {
   readonly user: PageUser;
   /** Also the title, if the page has no other. */
   readonly section: (typeof GROUPS)[number]["sections"][number]["name"];
-  /** The window's title, if `title` is no plain text. */
+  /** The title of the window, if it is not `title`. */
   readonly windowTitle?: string;
   /** Whether this is the index of all sections. In narrow windows they replace the content. */
   readonly isIndex?: boolean;

@@ -42,6 +42,7 @@ import { TEMPLATES } from "./rule-templates.ts";
 import { EFFECT_TONES, TriedRule } from "./rule-try.tsx";
 import { List, OfRow, RowAction, RowLink, RowMenu } from "../frame/list.tsx";
 import { SETTINGS_PATHS, SettingsPage, templatePath } from "../frame/settings-frame.tsx";
+import { visibleText } from "../../receipts/visible-text.ts";
 
 const RULES_PATH = SETTINGS_PATHS.rules;
 
@@ -288,7 +289,7 @@ async function ruleFormPage(deps: PageDeps, user: Person, props: FormPageProps):
       user={user}
       section="Rules"
       title={row === null ? "Create a rule" : untrusted(definitionOf(row).name)}
-      windowTitle={row === null ? "Create a rule" : "Change a rule"}
+      windowTitle={row === null ? "Create a rule" : visibleText(definitionOf(row).name)}
       back={BACK}
       intro="It is in force as soon as it is saved, also for accepted calls that have not been sent. What awaits approval keeps waiting."
     >
@@ -308,7 +309,13 @@ async function removePage(deps: PageDeps, user: Person, row: RuleRow, problem?: 
   const rule = definitionOf(row);
   const keys = await deps.keyService.list(user.caller);
   return render(
-    <SettingsPage user={user} section="Rules" title="Remove this rule?" back={BACK}>
+    <SettingsPage
+      user={user}
+      section="Rules"
+      title="Remove this rule?"
+      windowTitle={`Remove ${visibleText(rule.name)}?`}
+      back={BACK}
+    >
       <PostForm
         user={user}
         action={`${RULES_PATH}/${row.id}/remove`}

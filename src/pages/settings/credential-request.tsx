@@ -32,6 +32,7 @@ import { EMPTY_FORM, type FormState } from "../frame/forms.ts";
 import { type ById, personPages, type PageDeps } from "../frame/page-deps.ts";
 import { keyBoxes } from "./keys.tsx";
 import { schemaForm } from "../frame/schema-form.tsx";
+import { visibleText } from "../../receipts/visible-text.ts";
 
 export const CREDENTIAL_REQUESTS_PATH = "/approvals/credentials";
 
@@ -104,9 +105,8 @@ async function requestPage(deps: PageDeps, user: Person, id: string, refused: Re
   const request = seenBy(caller, serializeRequest(caller, found, now));
   const isOpen = statusOfRequest(found, now) === "pending";
   const mayAnswer = isOpen && mayDo(user.role, "manage");
-  const title = `Credential for ${request.host}`;
   return render(
-    <Layout title={title} nav="Approvals" user={user} now={now}>
+    <Layout title={`Credential for ${visibleText(request.host)}`} nav="Approvals" user={user} now={now}>
       <PageHead
         title={<>Credential for {untrusted(request.host)}</>}
         back={{ href: "/approvals", name: "Approvals" }}

@@ -26,6 +26,7 @@ import type { Person } from "../../http/session.ts";
 import { authorize } from "../../core/roles.ts";
 import { calledHosts } from "./pauses.tsx";
 import type { Backoff, StatusPattern } from "../../core/retry.ts";
+import { visibleText } from "../../receipts/visible-text.ts";
 
 const HOSTS_PATH = SETTINGS_PATHS.hosts;
 
@@ -240,7 +241,7 @@ async function hostFormPage(deps: PageDeps, user: Person, host: string, typed?: 
       user={user}
       section="Hosts"
       title={isDefaults ? "All hosts" : untrusted(host)}
-      windowTitle={isDefaults ? "All hosts" : "Host"}
+      windowTitle={isDefaults ? "All hosts" : visibleText(host)}
       back={{ href: HOSTS_PATH, name: "Hosts" }}
       intro="Where a field is empty, the value in grey applies."
     >

@@ -32,6 +32,7 @@ import type { FormState } from "../frame/forms.ts";
 import { chosenIn } from "../frame/schema-form.tsx";
 import { agoOr, List, None, pauseOrResume, RowAction, RowLink, RowMenu } from "../frame/list.tsx";
 import { type Choice, counted, number, type PageUser, roleLabel, scopeLabel } from "../../ui/text.ts";
+import { visibleText } from "../../receipts/visible-text.ts";
 
 export const KEYS_LINK = { href: "/keys", name: "All keys" } as const;
 
@@ -301,7 +302,7 @@ const UNFINISHED = [
 function revokeKeyPage(user: PageUser, key: KeyView, left: Unfinished, now: Date): string {
   const { id, name, role, last4, createdAt, createdBy, lastUsedAt } = key;
   return render(
-    <Layout title="Revoke a key?" nav="Keys" user={user}>
+    <Layout title={`Revoke ${visibleText(name)}?`} nav="Keys" user={user}>
       <PageHead title="Revoke this key?" back={KEYS_LINK}>
         <p>Requests with this key are refused immediately. You can’t undo this.</p>
       </PageHead>

@@ -20,6 +20,7 @@ import { LinkButton, Name, Notice, PageHead, sentence } from "../../ui/parts.tsx
 import { chosenIn, schemaForm } from "../frame/schema-form.tsx";
 import { SETTINGS_PATHS, templatePath } from "../frame/settings-frame.tsx";
 import { HOLD_CHOICES, holdLabel, type PageUser, ROLE_CHOICES, roleLabel, SCOPE_CHOICES } from "../../ui/text.ts";
+import { visibleText } from "../../receipts/visible-text.ts";
 
 /** The defaults. They name no role, so that nobody creates an owner key by accident. */
 const NEW_KEY = filled({ hold: "none", scope: "own", loop_brake: "yes" });
@@ -81,7 +82,7 @@ async function newKeyPage(deps: PageDeps, user: Person, typed: FormState, replac
   ]);
   const title = replaced === undefined ? "Create a key" : "Rotate a key";
   return render(
-    <Layout title={title} nav="Keys" user={user}>
+    <Layout title={replaced === undefined ? title : `Rotate ${visibleText(replaced.name)}`} nav="Keys" user={user}>
       <PageHead
         title={title}
         back={KEYS_LINK}

@@ -183,6 +183,7 @@ function secretPage(user: Person, { origin, secret, previous }: SigningSecrets, 
       user={user}
       section="Signing secrets"
       title={`Signing secret of ${use}`}
+      windowTitle={`Signing secret of ${origin}`}
       back={SIGNING_LINK}
       intro={untrusted(origin)}
     >
