@@ -1,4 +1,4 @@
-import Provider, { type Adapter, errors, type Payload } from "oidc-provider";
+import { type Adapter, type AdapterPayload, errors, Provider } from "oidc-provider";
 import {
   OAUTH_ACCESS_TOKEN_MS_MAX,
   OAUTH_ASSERTION_MS_MAX,
@@ -60,7 +60,7 @@ export function createProvider(app: AppContext, needs: ProviderNeeds): Provider 
   const seconds = (ms: number) => () => Math.floor(ms / 1_000);
   const cookie = { signed: true, httpOnly: true, sameSite: "lax", secure: isHttps, overwrite: true } as const;
   const provider = new Provider(baseUrl, {
-    adapter: (kind: string) => createAdapter(app, needs, kind),
+    adapter: (kind) => createAdapter(app, needs, kind),
     jwks: { keys: [{ ...keys.signing, alg: "EdDSA", use: "sig" }] },
     clientDefaults: { id_token_signed_response_alg: "EdDSA" },
     // OpenID Connect scopes: none. Our scope belongs to the resource.
@@ -70,9 +70,9 @@ export function createProvider(app: AppContext, needs: ProviderNeeds): Provider 
     enabledJWA: { idTokenSigningAlgValues: ["EdDSA"], clientAuthSigningAlgValues: [...SIGNING_ALGORITHMS] },
     // The library's own protection does not work on Bun. We fetch a client's keys with its document.
     fetch: () => Promise.reject(new Error("The library fetches nothing.")),
-    assertJwtClientAuthClaimsAndHeader(_: unknown, { exp }: { readonly exp: number }) {
-      // The machine's time, which the library compares with too.
-      const isLong = exp * 1_000 > Date.now() + OAUTH_ASSERTION_MS_MAX;
+    assertJwtClientAuthClaimsAndHeader(_, { exp }) {
+      // The machine's time, which the library compares with too. It has checked that this is a number.
+      const isLong = Number(exp) * 1_000 > Date.now() + OAUTH_ASSERTION_MS_MAX;
       if (isLong) throw new errors.InvalidClient("a client_assertion may be valid for an hour at most");
     },
     pkce: { required: () => true },
@@ -86,16 +86,13 @@ export function createProvider(app: AppContext, needs: ProviderNeeds): Provider 
       rpInitiatedLogout: { enabled: false },
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
-      revocation: {
-        enabled: true,
-        allowedPolicy: (_: unknown, client: Owned, token: Owned) => client.clientId === token.clientId,
-      },
+      revocation: { enabled: true, allowedPolicy: (_, client, token) => client.clientId === token.clientId },
       registration: { enabled: registration, issueRegistrationAccessToken: false },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => resource,
         useGrantedResource: () => true,
-        getResourceServerInfo: (_: unknown, wanted: string) => {
+        getResourceServerInfo: (_, wanted) => {
           if (wanted !== resource) throw new errors.InvalidTarget(`the only resource here is ${resource}`);
           const accessTokenTTL = OAUTH_ACCESS_TOKEN_MS_MAX / 1_000;
           return { scope: SCOPE, audience: resource, accessTokenTTL, accessTokenFormat: "opaque" };
@@ -127,11 +124,11 @@ export function createProvider(app: AppContext, needs: ProviderNeeds): Provider 
         return Math.max(1, Math.floor(leftMs / 1_000));
       },
     },
-    interactions: { url: (_: unknown, { uid }: { readonly uid: string }) => `${CONSENT_PATH}/${uid}` },
-    renderError: (context: { type: string; body: unknown }, problem: object) => {
+    interactions: { url: (_, { uid }) => `${CONSENT_PATH}/${uid}` },
+    renderError: (context, problem) => {
       Object.assign(context, { type: "json", body: problem });
     },
-    async findAccount(_: unknown, subject: string) {
+    async findAccount(_, subject) {
       const of = keyOfSubject(subject);
       const key = of === null ? null : await store.accounts.findKey(of.accountId, of.keyId);
       if (key === null || hasEnded(key, clock.now()) || isStopped(key.accountId)) return undefined;
@@ -144,10 +141,6 @@ export function createProvider(app: AppContext, needs: ProviderNeeds): Provider 
     log.error("oauth.failed", { error: error instanceof Error ? error.name : "unknown" });
   });
   return provider;
-}
-
-interface Owned {
-  readonly clientId: string;
 }
 
 const CONSENTED = compile(
@@ -184,14 +177,14 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
   /** How far the clock of all nodes is ahead of the machine's, which the library reads. */
   const aheadSeconds = () => Math.round((clock.now().getTime() - Date.now()) / 1_000);
 
-  const read = (artifact: OAuthArtifact): Payload => {
+  const read = (artifact: OAuthArtifact): AdapterPayload => {
     const payload = payloadOf(secrets, artifact);
     const { consumedAt } = artifact;
     const consumed = consumedAt === null ? {} : { consumed: Math.floor(consumedAt.getTime() / 1_000) };
     return laterBy(-aheadSeconds(), { ...payload, ...consumed });
   };
 
-  const findClient = async (clientId: string): Promise<Payload | undefined> => {
+  const findClient = async (clientId: string): Promise<AdapterPayload | undefined> => {
     if (isDocumentAddress(clientId)) {
       const found = await readDocument(clientId).catch((error: unknown) => {
         if (error instanceof UnusableDocument) throw new errors.InvalidClient(error.message);
@@ -242,7 +235,7 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
         expiresAt:
           typeof exp === "number" ? new Date(exp * 1_000) : new Date(clock.now().getTime() + OAUTH_UNUSED_CLIENT_MS),
       });
-      if (isStored && kind === "Grant") await keepClient(payload["clientId"], exp);
+      if (isStored && kind === "Grant") await keepClient(payload.clientId, exp);
       if (isStored && kind === "Interaction") await currentPerson()?.onBegun?.(id);
       if (isStored) return;
       // Another request used the assertion after the library looked for it.
@@ -273,9 +266,9 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
 /** The times in a payload, in seconds. */
 const TIMES = ["exp", "iat", "iiat", "consumed"] as const;
 
-function laterBy(seconds: number, payload: Payload): Payload {
+function laterBy(seconds: number, payload: AdapterPayload): AdapterPayload {
   const later = TIMES.flatMap((name) => {
-    const time = payload[name];
+    const time: unknown = payload[name];
     return typeof time === "number" ? [[name, time + seconds] as const] : [];
   });
   return { ...payload, ...Object.fromEntries(later) };

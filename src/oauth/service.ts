@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type Provider from "oidc-provider";
+import type { InteractionResults, Provider } from "oidc-provider";
 import type { CreateKeyBody } from "../accounts/key-schemas.ts";
 import type { KeyService } from "../accounts/keys.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -122,7 +122,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
   const finish = async (
     uid: string,
     { made, exchange }: { readonly made: Provider; readonly exchange: Exchange },
-    result: () => Promise<object>,
+    result: () => Promise<InteractionResults>,
   ): Promise<string> => {
     if (!(await store.consume(artifactId(secrets, "Interaction", uid), clock.now()))) throw new ConsentGone();
     const { request, response } = exchange;
