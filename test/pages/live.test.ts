@@ -68,17 +68,21 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     expect(await desk.isSamePage(page)).toBe(true);
   });
 
-  test("shows no secrets any more after a logout in another tab", async () => {
+  test("shows no secrets any more after a logout in another tab, and says that a typed note is not kept", async () => {
     const bob = await joined(desk.app, "approver", "dan@example.com");
     const page = await desk.enter(bob);
     const id = await desk.created({ approve: true, headers: { Authorization: "Bearer cAn4ry9Zq8Xw2Lr5Tn9Vb4K" } });
     await page.goto(`${desk.app.url}/actions/${id}`);
     await page.getByRole("button", { name: "Show secrets" }).click();
     await page.getByText("cAn4ry").first().waitFor();
-    const other = await page.context().newPage();
+    const [typed, other] = [await page.context().newPage(), await page.context().newPage()];
+    await typed.goto(`${desk.app.url}/approvals/${id}`);
+    await typed.getByText("Add note").click();
+    await typed.locator("textarea:focus").fill("Not yet.");
     await other.goto(`${desk.app.url}/more`);
     await other.locator("main").getByRole("button", { name: "Log out" }).click();
     await page.waitForURL(/\/login/);
+    await typed.getByRole("status").getByText("What you typed is not kept.").waitFor();
   });
 
   test("asks now and then while its stream is broken", async () => {

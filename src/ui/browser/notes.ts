@@ -61,6 +61,11 @@ export function showNotes(place: ParentNode): void {
   }
 }
 
+/** What a page on which something is typed says when its session has ended. */
+export function whatIsKept(): string {
+  return (stored()?.texts ?? []).length > 0 ? "Your note is kept." : "What you typed is not kept.";
+}
+
 function keep({ form, value, dataset: { person = "" } }: HTMLTextAreaElement): void {
   const about = aboutOf(form);
   const notes = stored();

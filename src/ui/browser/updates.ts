@@ -1,6 +1,7 @@
 import { drawer } from "./drawer.ts";
 import { mainPart } from "./elements.ts";
 import { isTouched, markGone } from "./morph.ts";
+import { whatIsKept } from "./notes.ts";
 
 const STATUSES = ["pending", "active", "awaiting_approval", "completed", "failed", "cancelled"];
 /** The shortest time between two updates. */
@@ -75,7 +76,7 @@ export function checkAnswers(): void {
     if (!isTouched(document.body)) location.assign(answered);
     else if (isGone) markGone(document.body, "This was deleted, or belongs to another account. Load this page again.");
     else if (answered.pathname !== "/login") markGone(document.body);
-    else markGone(document.body, "Your session has ended. Load this page again to log in. Your note is kept.");
+    else markGone(document.body, `Your session has ended. Load this page again to log in. ${whatIsKept()}`);
   });
 }
 
