@@ -13,8 +13,8 @@ import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { isListedHost, requireFree } from "../core/policy.ts";
 import { describeOutcome, isSuccess } from "../core/outcome.ts";
-import type { Header } from "../delivery/signing.ts";
-import { type AlterHeaders, type PostDeps, postNow } from "../delivery/post.ts";
+import type { Header } from "../crypto/secrets.ts";
+import { type AlterHeaders, type PostDeps, postNow } from "../delivery/callbacks.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
 import { NO_EXTRAS } from "../core/extras.ts";
 

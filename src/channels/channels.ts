@@ -19,7 +19,7 @@ import {
 import type { DeliveryResult } from "../core/notification.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { normalTarget } from "../core/target.ts";
-import { deliveryOf, type PostDeps, postNow } from "../delivery/post.ts";
+import { deliveryOf, type PostDeps, postNow } from "../delivery/callbacks.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { MESSAGE_FORMATS, testNotice } from "../mail/chat-messages.ts";

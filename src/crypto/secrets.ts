@@ -4,6 +4,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, timingSafeEqual } from "nod
 import { keyIdOf, subkey, fingerprint, KEY_FACTS, LINK_KEY_PLACE, INTERRUPTED, ANOTHER_KEY } from "./master-key.ts";
 import { createCredentials, createTokens } from "./tokens.ts";
 import { type Store, TRANSFER_FACT } from "../core/store.ts";
+import { originOf } from "../core/target.ts";
 
 /**
  * All cryptography with keys, from one master key of 32 bytes and a random generator. Tokens that people were sent depend on
@@ -194,3 +195,41 @@ export async function keptLinkKey({ facts }: Store, secrets: Pick<Secrets, "open
 
 const UNFINISHED_COPY =
   "The copy of a database file to this database is not complete. Run `outgate migrate` again: it goes on where it stopped.";
+
+export interface SecretsInUse {
+  /** The secrets that sign now, the newest first. */
+  inUse(accountId: string, origin: string, now: Date, use: SigningUse): Promise<readonly string[]>;
+}
+
+interface Signable {
+  readonly accountId: string;
+  readonly url: string;
+  /** `webhook-id`: the same for all attempts. */
+  readonly id: string;
+  /** The exact text or bytes that are sent; empty when there is none. */
+  readonly body: string | Uint8Array;
+}
+
+export type Header = readonly [name: string, value: string];
+
+export type SignedHeaders = (message: Signable, now: Date) => Promise<readonly Header[]>;
+
+/**
+ * Creates the three headers of Standard Webhooks 1.0.0, signed with the secret of the account and the target's origin; during
+ * a rotation, with both secrets. Calls and callbacks have separate secrets.
+ */
+export function createSignedHeaders(
+  secrets: Pick<Secrets, "sign">,
+  signingSecrets: SecretsInUse,
+  use: SigningUse,
+): SignedHeaders {
+  return async ({ accountId, url, id, body }, now) => {
+    const timestampSeconds = Math.floor(now.getTime() / 1_000);
+    const signing = await signingSecrets.inUse(accountId, originOf(url), now, use);
+    return [
+      ["webhook-id", id],
+      ["webhook-timestamp", String(timestampSeconds)],
+      ["webhook-signature", secrets.sign(signing, { id, timestampSeconds, body })],
+    ];
+  };
+}

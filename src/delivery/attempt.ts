@@ -8,13 +8,12 @@ import { attemptMs, type Fault, isLeaseTooShort, isWithoutFile, mayUseKept } fro
 import type { NotStartedReason } from "../core/settle.ts";
 import { type LaneName, StoreUnavailable } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";
-import { UnreadableSecret } from "../crypto/secrets.ts";
+import { UnreadableSecret, type Header, type SignedHeaders } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route, Sender } from "../outbound/sender.ts";
 import type { CallRates } from "./call-rates.ts";
 import type { RunAttempt } from "./in-flight.ts";
 import type { LoopContext } from "./scheduler.ts";
 import type { Settlement } from "./settlement.ts";
-import type { Header, SignedHeaders } from "./signing.ts";
 
 interface AttemptNeeds {
   readonly sender: Sender;

@@ -14,7 +14,7 @@ import {
 } from "../core/limits.ts";
 import type { LaneName } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";
-import type { Secrets } from "../crypto/secrets.ts";
+import { type Secrets, createSignedHeaders, type SecretsInUse } from "../crypto/secrets.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { Sender } from "../outbound/sender.ts";
 import type { ActivePauses } from "../pauses/active-pauses.ts";
@@ -24,15 +24,11 @@ import { WHOLE_SHARE } from "../runtime/membership.ts";
 import { createAttempt } from "./attempt.ts";
 import { CallRates } from "./call-rates.ts";
 import { createCallback } from "./callbacks.ts";
-import { Turns } from "./in-flight.ts";
-import { createMail } from "./mails.ts";
-import { createMessage } from "./messages.ts";
+import { Turns, OpenFiles, UnwrittenResults } from "./in-flight.ts";
+import { createMail, createMessage } from "./messages.ts";
 import { createNotificationScheduler } from "./notifications.ts";
-import { OpenFiles } from "./open-files.ts";
 import { type DeliveryNode, type Due, NOTHING_DUE, Scheduler } from "./scheduler.ts";
 import { Settlement } from "./settlement.ts";
-import { createSignedHeaders, type SecretsInUse } from "./signing.ts";
-import { UnwrittenResults } from "./unwritten-results.ts";
 
 interface DeliveryNeeds {
   readonly secrets: Secrets;

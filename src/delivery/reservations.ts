@@ -6,7 +6,7 @@ import { NEVER } from "./alarms.ts";
 import type { WorkInFlight } from "./in-flight.ts";
 import { type Lane, nameOf } from "./lane.ts";
 import type { Lanes } from "./lanes.ts";
-import type { Leases } from "./leases.ts";
+import type { Leases } from "./recovery.ts";
 
 /** A slot for a row that is about to be stored: the commit that creates it claims it too. */
 export interface Reservation<Row> {

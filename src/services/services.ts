@@ -32,8 +32,7 @@ import { REVOKED_KEY_TAKEN_MS_MAX, SHARED_FRESH_MS, SIGNING_SECRETS_FRESH_MS } f
 import type { Caller } from "../core/roles.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import type { Passwords } from "../crypto/passwords.ts";
-import type { Secrets } from "../crypto/secrets.ts";
-import { createSignedHeaders } from "../delivery/signing.ts";
+import { type Secrets, createSignedHeaders } from "../crypto/secrets.ts";
 import { createDelivery } from "../delivery/delivery.ts";
 import type { DeliveryNode } from "../delivery/scheduler.ts";
 import { KnownChannels } from "../core/channel.ts";

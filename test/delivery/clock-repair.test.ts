@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
-import { createClockRepair } from "../../src/delivery/clock-repair.ts";
+import { createClockRepair } from "../../src/delivery/recovery.ts";
 import { FakeClock } from "../support/clock.ts";
 
 /** A repair of a queue that notes by how much rows are moved, and can be away. */

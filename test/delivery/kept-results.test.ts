@@ -7,7 +7,7 @@ import { FakeClock } from "../support/clock.ts";
 import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
-import { UnwrittenResults } from "../../src/delivery/unwritten-results.ts";
+import { UnwrittenResults } from "../../src/delivery/in-flight.ts";
 
 /** A store that takes claims and refuses results for as long as `isFull` says so, as a disk does whose last kilobyte is left. */
 function narrowStore() {

@@ -3,7 +3,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import type { Lane } from "../../src/delivery/lane.ts";
 import { type LaneClaim, Lanes, type SlotLimits } from "../../src/delivery/lanes.ts";
 import { WorkInFlight } from "../../src/delivery/in-flight.ts";
-import { Leases } from "../../src/delivery/leases.ts";
+import { Leases } from "../../src/delivery/recovery.ts";
 import { Reservations } from "../../src/delivery/reservations.ts";
 import { WHOLE_SHARE } from "../../src/runtime/membership.ts";
 import type { Sender } from "../../src/outbound/sender.ts";
