@@ -5,7 +5,7 @@ import type { AccountStore, PeopleStore } from "../src/core/account-store.ts";
 import { createAccountStore } from "./commands/accounts.ts";
 import type { DatabaseSize, FactStore, Store } from "../src/core/store.ts";
 import { codeAndText, codeOf, faultOf, tellingAway, unavailable } from "./sql/errors.ts";
-import { isPostgresUrl, realPathOf } from "../src/config/values.ts";
+import { isPostgresUrl, realPath } from "../src/config/values.ts";
 import { openFile } from "./libsql/file.ts";
 import {
   DatabaseUnreadable,
@@ -78,7 +78,7 @@ function filePathOf(url: string): string | null {
 /** Whether the database file has data, for which a new master key must never be created. An empty file has none. */
 export function databaseExists(url: string): boolean {
   const path = filePathOf(url);
-  return path !== null && existsSync(path) && (sizeOf(path) > 0 || sizeOf(`${realPathOf(path)}-wal`) > 0);
+  return path !== null && existsSync(path) && (sizeOf(path) > 0 || sizeOf(`${realPath(path)}-wal`) > 0);
 }
 
 async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<DbConnection> {

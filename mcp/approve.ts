@@ -21,7 +21,7 @@ import type { SeenAction } from "../src/receipts/seen-action.ts";
 import { visibleText } from "../src/receipts/visible-text.ts";
 import { ACTION_ID } from "../src/core/ids.ts";
 import type { AgentDeps, QuestionForm, ToolCall } from "./call.ts";
-import { describeAction, errorOf, type ToolAnswer } from "./results.ts";
+import { describeAction, toolError, type ToolAnswer } from "./results.ts";
 import { compileArguments, DecideArguments, ApprovalForm, schemaJson } from "./schemas.ts";
 import { type JsonMember, shortenMembers } from "./shorten.ts";
 
@@ -54,7 +54,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   if (elicitation.era === "unreachable") return refuse(deps, call, notAskable(deps, OTHER_NODE));
   const isAnswered = elicitation.era === "modern" && (elicitation.answers !== null || elicitation.state !== undefined);
   if (isAnswered) {
-    if (!isStateOf(deps, caller, action, elicitation.state)) {
+    if (!isSealedState(deps, caller, action, elicitation.state)) {
       // The same message whether it is missing, altered, expired, or of another account, key, action or run.
       const message = "The state of this question is not valid, or has expired.";
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
@@ -63,9 +63,9 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
   }
   requireHeld(action);
   const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, "mail")]);
-  const form = formOf(seen, maskedFacts(seen, history, deps.config.baseUrl));
+  const form = questionForm(seen, maskedFacts(seen, history, deps.config.baseUrl));
   if (Buffer.byteLength(form.message) > QUESTION_BYTES_MAX) return refuse(deps, call, notAskable(deps, TOO_LONG));
-  if (elicitation.era === "modern") return { form, state: stateOf(deps, caller, action) };
+  if (elicitation.era === "modern") return { form, state: sealState(deps, caller, action) };
   return settle(deps, call, action, await elicitation.ask(form));
 }
 
@@ -107,7 +107,7 @@ async function refuse(deps: AgentDeps, call: ToolCall, refusal = notAllowed(deps
     throw error instanceof DomainError && error.code === "not_found" ? refusal : error;
   });
   requireHeld(action);
-  const outcome = { undecided: "unavailable", error: errorOf(refusal) } as const;
+  const outcome = { undecided: "unavailable", error: toolError(refusal) } as const;
   return { json: await describeAction(deps, call, action, outcome), refused: refusal.code };
 }
 
@@ -146,7 +146,7 @@ const APPROVAL_FORM = compile(ApprovalForm);
 const FORM_SCHEMA = schemaJson(ApprovalForm) as QuestionForm["requestedSchema"];
 
 /** The question: one fact per line, risks below the URL, body and headers indented. Safe as Markdown, HTML and plain text. */
-export function formOf(action: SeenAction, { facts, risks }: DecisionFactsJson): QuestionForm {
+export function questionForm(action: SeenAction, { facts, risks }: DecisionFactsJson): QuestionForm {
   const warnings = risks.map(({ level, text }) => `${level === "note" ? "" : "! "}${plain(text)}`);
   const lines = [
     "Should Outgate send this HTTP call?",
@@ -244,13 +244,13 @@ interface Decision {
 }
 
 /** What the client sends back with the answer: its expiry, and a MAC over who asks about what. It holds no secret. */
-function stateOf(deps: AgentDeps, caller: Caller, action: Action): string {
+function sealState(deps: AgentDeps, caller: Caller, action: Action): string {
   const endsMs = deps.clock.now().getTime() + QUESTION_MS;
   return `${endsMs}.${deps.secrets.questionToken(macInput(caller, action, endsMs))}`;
 }
 
 /** Whether we issued this state to this key for this run of the action, and it hasn't expired. */
-function isStateOf({ secrets, clock }: AgentDeps, caller: Caller, action: Action, state: unknown): boolean {
+function isSealedState({ secrets, clock }: AgentDeps, caller: Caller, action: Action, state: unknown): boolean {
   const [, ends, token] = typeof state === "string" ? (/^(\d{1,15})\.([\w-]{1,100})$/.exec(state) ?? []) : [];
   if (ends === undefined || token === undefined) return false;
   const endsMs = Number(ends);

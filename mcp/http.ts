@@ -29,7 +29,7 @@ interface HandlerDeps extends Pick<AgentDeps, "clock" | "ids" | "secrets" | "dra
 export function createAgentHandler(newServer: () => McpServer, deps: HandlerDeps) {
   const stateless = createMcpHandler(newServer, { legacy: "stateless", keepAliveMs: KEEP_ALIVE_MS });
   const answerStateless = (call: McpRequest, session: SessionState | null) =>
-    stateless.fetch(call.request, optionsOf(call, session));
+    stateless.fetch(call.request, answerOptions(call, session));
   const answer =
     deps.store.cluster !== null ? forAnyNode(answerStateless, deps) : forOneProcess(answerStateless, newServer, deps);
   return async (received: McpRequest): Promise<Response> => {
@@ -55,7 +55,7 @@ function refusal(status: number, code: number, message: string): Response {
 
 type AnswerStateless = (call: McpRequest, session: SessionState | null) => Promise<Response>;
 
-function optionsOf(call: McpRequest, session: SessionState | null) {
+function answerOptions(call: McpRequest, session: SessionState | null) {
   const { authInfo } = new Exchange(call, session);
   return call.body === null ? { authInfo } : { authInfo, parsedBody: call.body.value };
 }
@@ -93,10 +93,10 @@ function forAnyNode(answer: AnswerStateless, deps: HandlerDeps) {
 function forOneProcess(answer: AnswerStateless, newServer: () => McpServer, deps: HandlerDeps) {
   const sessions = new Sessions(newServer, deps);
   return async (call: McpRequest): Promise<Response> => {
-    const session = await sessions.sessionOf(call);
+    const session = await sessions.findSession(call);
     if (session === "unknown") return unknownSession();
     if (session === null) return answer(call, null);
-    const options = optionsOf(call, session);
+    const options = answerOptions(call, session);
     sessions.use(session, call);
     const response = await session.transport.handleRequest(call.request, options);
     // It was never initialized, because the message was no valid `initialize`.
@@ -143,7 +143,7 @@ class Sessions {
   }
 
   /** The session of a request, which `initialize` begins; null: the request needs none. */
-  async sessionOf(call: McpRequest): Promise<Session | "unknown" | null> {
+  async findSession(call: McpRequest): Promise<Session | "unknown" | null> {
     const message = await messageOfSession(call);
     if (message === null) return null;
     if ("id" in message) return this.#find(message.id, call.caller) ?? "unknown";

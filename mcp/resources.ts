@@ -104,7 +104,7 @@ const explain = (id: string) => `Explain why action ${id} of Outgate failed.
 4. Do not retry and do not create anything before I agree.`;
 
 /** A prompt with its arguments filled in. Throws invalid params for an unknown name or a malformed id. */
-export function promptOf(name: string, given: Readonly<Record<string, unknown>>, deps: AgentDeps): GetPromptResult {
+export function renderPrompt(name: string, given: Readonly<Record<string, unknown>>, deps: AgentDeps): GetPromptResult {
   if (name === "review_pending_approvals") return promptResult(review(deps));
   if (name !== "explain_failure") throw invalid(`There is no prompt ${JSON.stringify(name)}.`);
   const id = given["id"];

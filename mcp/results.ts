@@ -32,12 +32,12 @@ import {
   TOOL_ROW_BYTES_MAX,
   TOOL_ROW_NAME_BYTES_MAX,
 } from "../src/core/limits.ts";
-import { traceOf } from "../src/observability/log.ts";
+import { stackTrace } from "../src/observability/log.ts";
 import { maskedActor, maskedPause } from "../src/receipts/masked-action.ts";
 import { type SeenAction, seenWith } from "../src/receipts/seen-action.ts";
 import { hideEchoes, maskHeaders, maskText } from "../src/receipts/masking.ts";
 import type { AgentDeps, ToolCall } from "./call.ts";
-import { type JsonMember, NESTED, objectOf, presentMembers, shortenMembers } from "./shorten.ts";
+import { type JsonMember, NESTED, joinMembers, presentMembers, shortenMembers } from "./shorten.ts";
 
 export interface ToolAnswer {
   /** A JSON object. */
@@ -47,7 +47,7 @@ export interface ToolAnswer {
 }
 
 /** Structured content, and text for clients that use only that. What others wrote is only inside fields. */
-export function resultOf({ json, refused }: ToolAnswer): CallToolResult {
+export function toolResult({ json, refused }: ToolAnswer): CallToolResult {
   // Keeping 1.0 and 12345678901234567890 as they are written takes ten times as long.
   const value: unknown = scanJson(Buffer.from(json), Infinity) === "plain" ? JSON.parse(json) : parseExactly(json);
   return {
@@ -58,11 +58,11 @@ export function resultOf({ json, refused }: ToolAnswer): CallToolResult {
 }
 
 export function errorResult(error: DomainError): CallToolResult {
-  return resultOf({ json: JSON.stringify({ error: errorOf(error) }), refused: error.code });
+  return toolResult({ json: JSON.stringify({ error: toolError(error) }), refused: error.code });
 }
 
 /** An error in a tool's result: code, message, details, and what to do next. */
-export function errorOf(error: DomainError) {
+export function toolError(error: DomainError) {
   const { code, message, issues } = error;
   return { code, message: cutToBytes(message), ...detailsOf(issues), next_step: nextStepAfter(error) };
 }
@@ -110,7 +110,7 @@ export function loggedFailure(error: unknown, tool: string, { log, ids }: Pick<A
   const failure = asDomainError(error);
   if (failure.code !== "internal_error") return failure;
   const id = ids.request();
-  log.error("mcp.failed", { error_id: id, tool, error: traceOf(error) });
+  log.error("mcp.failed", { error_id: id, tool, error: stackTrace(error) });
   return new DomainError("internal_error", `Something went wrong in the service. Its log has the details under ${id}.`);
 }
 
@@ -170,24 +170,24 @@ export async function describeAction(
   const options = viewOptions(deps, caller, action);
   // Mask before cutting: a cut could separate a secret from the name that identifies it.
   const bodies = {
-    sent: sentOf(seen),
-    answered: answerOf(seen, seen.result),
-    late: answerOf(seen, seen.lateResult),
+    sent: sentBody(seen),
+    answered: answeredBody(seen, seen.result),
+    late: answeredBody(seen, seen.lateResult),
   };
   const found = differs === undefined ? {} : { differs };
   const written = { ...options, ...found, omitsBodies: true };
   const members = [
-    ...membersOf(actionJson(shown, written), bodies, operationsFor(deps, reader, action)),
-    ...textsOf({
+    ...actionMembers(actionJson(shown, written), bodies, operationsFor(deps, reader, action)),
+    ...textMembers({
       ...(decision === null ? {} : decisionMembers(viewOf(caller, action), decision)),
       ...(steps.length === 0 ? {} : { next_step: steps.join(" ") }),
       ...(error === undefined ? {} : { error }),
     }),
   ];
-  const whole = objectOf([...members, ...textsOf(notesOf(action.id, bodies, []))]);
+  const whole = joinMembers([...members, ...textMembers(bodyNotes(action.id, bodies, []))]);
   if (Buffer.byteLength(whole) <= TOOL_RESULT_BYTES_MAX) return whole;
   const short = shortenMembers(members, TOOL_RESULT_BYTES_MAX - TOOL_NOTES_BYTES, (name) => WHOLE.has(name));
-  return objectOf([...short.members, ...textsOf(notesOf(action.id, bodies, short.cut))]);
+  return joinMembers([...short.members, ...textMembers(bodyNotes(action.id, bodies, short.cut))]);
 }
 
 const NOBODY = { by: null, reason: null, via: null };
@@ -196,17 +196,17 @@ const NOBODY = { by: null, reason: null, via: null };
 const WHOLE: ReadonlySet<string> = new Set(["id", "actions", "next_step"]);
 
 /** The members of an action, each body in its place. */
-function membersOf(json: string, bodies: Bodies, operations: readonly Operation[]): readonly JsonMember[] {
+function actionMembers(json: string, bodies: Bodies, operations: readonly Operation[]): readonly JsonMember[] {
   return presentMembers(json).flatMap(([name, text]): readonly JsonMember[] => {
     if (name === "method") return [[name, text], ...bodies.sent.members];
     if (name === "approve") return [...bodies.answered.members, [name, text]];
-    if (name === "late_result") return [[name, objectOf([...presentMembers(text), ...bodies.late.members])]];
+    if (name === "late_result") return [[name, joinMembers([...presentMembers(text), ...bodies.late.members])]];
     if (name === "actions") return [[name, JSON.stringify(operations)]];
-    return [[name, NESTED.has(name) ? objectOf(presentMembers(text)) : text]];
+    return [[name, NESTED.has(name) ? joinMembers(presentMembers(text)) : text]];
   });
 }
 
-function textsOf(values: object): readonly JsonMember[] {
+function textMembers(values: object): readonly JsonMember[] {
   return Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [[name, JSON.stringify(value)]]));
 }
 
@@ -219,11 +219,11 @@ export async function describePage(
   const operations = new Map(actions.map((action) => [action.id, operationsFor(deps, reader, action)]));
   const seen = await seeAll(actions.map(forRow), reader.caller);
   const rows = seen.map((action) => describeRow(deps, reader, action, operations.get(action.id) ?? []));
-  const rest = textsOf({
+  const rest = textMembers({
     next_cursor: before === null ? null : encodeCursor(before),
     searched_until: searchedUntil?.toISOString() ?? null,
   });
-  return objectOf([["data", `[${rows.join(",")}]`], ...rest]);
+  return joinMembers([["data", `[${rows.join(",")}]`], ...rest]);
 }
 
 type Page = Awaited<ReturnType<ActionService["list"]>>;
@@ -249,7 +249,7 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: SeenAction, ope
   const runsAt = status === "pending" || status === "awaiting_approval" ? runAtOf(action) : null;
   // As actions name it, with a short name.
   const creatorName = cutToBytes(createdBy.slice(createdBy.indexOf(":") + 1), TOOL_ROW_NAME_BYTES_MAX);
-  const members = textsOf({
+  const members = textMembers({
     id,
     status,
     method,
@@ -269,9 +269,9 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: SeenAction, ope
     ...(late === null ? {} : { late_result: { response_code: late.responseCode } }),
     actions: operations,
   });
-  if (Buffer.byteLength(objectOf(members)) <= TOOL_ROW_BYTES_MAX) return objectOf(members);
+  if (Buffer.byteLength(joinMembers(members)) <= TOOL_ROW_BYTES_MAX) return joinMembers(members);
   const short = shortenMembers(members, TOOL_ROW_BYTES_MAX - ROW_CUT_BYTES, (name) => !ROW_TEXTS.has(name));
-  return objectOf([...short.members, ...textsOf({ cut: short.cut })]);
+  return joinMembers([...short.members, ...textMembers({ cut: short.cut })]);
 }
 
 /** What may be cut in a row, and the bytes of a member that names all of it. */
@@ -426,7 +426,7 @@ interface Bodies {
 const NO_BODY: Body = { members: [], bytes: 0, isCut: false };
 
 /** What was sent, up to what a result holds at most. */
-function sentOf(action: Action): Body {
+function sentBody(action: Action): Body {
   const name = bodyMemberOf(action);
   const cut = cutRequestBody(action, TOOL_RESULT_BYTES_MAX);
   const text = cut === null ? null : bodyMemberJson({ ...action, body: cut.text });
@@ -435,7 +435,7 @@ function sentOf(action: Action): Body {
 }
 
 /** The same for the answer. Hides headers of the request, which some targets repeat. */
-function answerOf({ headers }: Action, result: Pick<Result, "responseBody"> | null): Body {
+function answeredBody({ headers }: Action, result: Pick<Result, "responseBody"> | null): Body {
   const stored = result?.responseBody ?? null;
   if (stored === null) return NO_BODY;
   const { text: json, bytes } = cutJson(hideEchoes(stored, headers), TOOL_RESULT_BYTES_MAX);
@@ -447,7 +447,7 @@ function answerOf({ headers }: Action, result: Pick<Result, "responseBody"> | nu
 }
 
 /** What a result says about its bodies and about what is cut. */
-function notesOf(id: string, { sent, answered, late }: Bodies, cut: readonly string[]) {
+function bodyNotes(id: string, { sent, answered, late }: Bodies, cut: readonly string[]) {
   const all = new Set([
     ...(sent.isCut ? sent.members.map(([name]) => name) : []),
     ...(answered.isCut ? ["response_body"] : []),

@@ -1,7 +1,7 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { VERSION } from "../src/config/config.ts";
 import { type AgentDeps, callExchange } from "./call.ts";
-import { listResources, promptOf, PROMPTS, readResource, RESOURCE_TEMPLATES } from "./resources.ts";
+import { listResources, renderPrompt, PROMPTS, readResource, RESOURCE_TEMPLATES } from "./resources.ts";
 import { createCallTool, listedTools } from "./tools.ts";
 
 /** The lists change only with the version. */
@@ -15,7 +15,7 @@ export function createAgentServer(deps: AgentDeps): () => McpServer {
   const callTool = createCallTool(deps);
   const tools = listedTools(deps.config.agentApproval);
   const options = {
-    instructions: instructionsOf(deps),
+    instructions: serverInstructions(deps),
     cacheHints: {
       "tools/list": CACHED,
       "prompts/list": CACHED,
@@ -45,13 +45,13 @@ export function createAgentServer(deps: AgentDeps): () => McpServer {
       readResource(deps, callExchange(ctx).caller, params.uri),
     );
     server.setRequestHandler("prompts/list", () => ({ prompts: [...PROMPTS] }));
-    server.setRequestHandler("prompts/get", ({ params }) => promptOf(params.name, params.arguments ?? {}, deps));
+    server.setRequestHandler("prompts/get", ({ params }) => renderPrompt(params.name, params.arguments ?? {}, deps));
     return mcp;
   };
 }
 
 /** The server's instructions, which clients give their model. */
-function instructionsOf({ config: { baseUrl, agentApproval } }: AgentDeps): string {
+function serverInstructions({ config: { baseUrl, agentApproval } }: AgentDeps): string {
   const whoIsAsked =
     agentApproval === "elicit"
       ? "The approve tool asks that person, unless the hold of a key or a rule of the account holds the action; it is never your decision."

@@ -10,7 +10,7 @@ export function presentMembers(json: string): readonly JsonMember[] {
   return [...membersIn(json)].filter(([, text]) => text !== "null");
 }
 
-export function objectOf(members: readonly JsonMember[]): string {
+export function joinMembers(members: readonly JsonMember[]): string {
   return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
 }
 
@@ -24,7 +24,7 @@ export function shortenMembers(
   isWhole: (name: string) => boolean = () => false,
 ) {
   const sizes = members.map(([, text]) => Buffer.byteLength(text));
-  const all = Buffer.byteLength(objectOf(members));
+  const all = Buffer.byteLength(joinMembers(members));
   if (all <= bytesMax) return { members, cut: [] };
   const cuttable = sizes.filter((_, at) => !isWhole(members[at]?.[0] ?? ""));
   const room = bytesMax - all + cuttable.reduce((sum, size) => sum + size, 0);
@@ -33,7 +33,7 @@ export function shortenMembers(
   const kept = members.map(([name, text], at): JsonMember => {
     if (isWhole(name) || (sizes[at] ?? 0) <= length) return [name, text];
     cut.push(name);
-    return [name, beginningOf(name, text, length)];
+    return [name, cutText(name, text, length)];
   });
   return { members: kept, cut };
 }
@@ -62,8 +62,8 @@ const EXACT: ReadonlySet<string> = new Set(["body", "json", "text", "response_bo
 const MARK = "…";
 
 /** The JSON text of a value's beginning. */
-function beginningOf(name: string, text: string, bytesMax: number): string {
-  if (NESTED.has(name)) return objectOf(shortenMembers(presentMembers(text), bytesMax).members);
+function cutText(name: string, text: string, bytesMax: number): string {
+  if (NESTED.has(name)) return joinMembers(shortenMembers(presentMembers(text), bytesMax).members);
   if (MAPS.has(name) && text.startsWith("{")) return firstMembers(text, bytesMax);
   const value: unknown = text.startsWith('"') || text.startsWith(BASE64_START) ? JSON.parse(text) : text;
   if (isBytes(value)) {
@@ -88,5 +88,5 @@ function firstMembers(json: string, bytesMax: number): string {
     if (bytes > bytesMax) break;
     kept.push([name, text]);
   }
-  return objectOf(kept);
+  return joinMembers(kept);
 }

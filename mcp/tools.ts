@@ -33,7 +33,7 @@ import {
 import type { ToolOutcome } from "../src/observability/metrics.ts";
 import { askForApproval, type ApprovalQuestion, QUESTION } from "./approve.ts";
 import { type AgentDeps, ToolCall } from "./call.ts";
-import { loggedFailure, describeAction, describePage, errorResult, resultOf, type ToolAnswer } from "./results.ts";
+import { loggedFailure, describeAction, describePage, errorResult, toolResult, type ToolAnswer } from "./results.ts";
 import {
   ActionResult,
   compileArguments,
@@ -233,7 +233,7 @@ export function createCallTool(deps: AgentDeps) {
       const answer = await run(deps, call);
       if ("json" in answer) {
         record(answer.refused === undefined ? "ok" : "refused", answer.refused);
-        return resultOf(answer);
+        return toolResult(answer);
       }
       record("asked");
       const { message, requestedSchema } = answer.form;
@@ -279,7 +279,7 @@ async function credentials(
     rows.push(row);
   }
   const asked = (await credentialRequests.own(caller, TOOL_REQUESTS_MAX)).map((one) =>
-    JSON.stringify(requestOf(caller, one, clock.now())),
+    JSON.stringify(credentialRequest(caller, one, clock.now())),
   );
   const fitting = asked.filter((row) => (bytes += Buffer.byteLength(row) + 1) <= TOOL_RESULT_BYTES_MAX);
   const requests = fitting.length === 0 ? "" : `,"requests":[${fitting.join(",")}]`;
@@ -294,7 +294,7 @@ async function requestCredential(
 ): Promise<ToolAnswer> {
   const { caller } = call;
   const { request } = await credentialRequests.ask(caller, readAsked(call.arguments));
-  const seen = requestOf(caller, request, clock.now());
+  const seen = credentialRequest(caller, request, clock.now());
   const next =
     seen.status === "declined"
       ? "A person has said no: do not ask again unless they tell you to."
@@ -304,7 +304,7 @@ async function requestCredential(
 }
 
 /** What a model needs to know of a request. */
-function requestOf(caller: Caller, request: ListedCredentialRequest, now: Date) {
+function credentialRequest(caller: Caller, request: ListedCredentialRequest, now: Date) {
   const { id, status, host, name, paths, methods, credential, expires_at, decision_reason } = serializeRequest(
     caller,
     request,

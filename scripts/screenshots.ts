@@ -20,7 +20,7 @@ try {
   const said = await playedBy(demo.stdout);
   const url = `http://localhost:${port}`;
   const client = createClient({ url, apiKey: /og_\w+/.exec(said)?.[0] ?? "" });
-  const paths = await pathsOf(client);
+  const paths = await pagePaths(client);
   const browser = await openBrowser();
   try {
     const page = await browser.newPage({ viewport: { width: 1_280, height: 800 }, colorScheme: "light" });
@@ -45,18 +45,18 @@ async function playedBy(stdout: ReadableStream<Uint8Array>): Promise<string> {
   throw new Error(`The demo ended: ${text}`);
 }
 
-async function pathsOf(client: OutgateClient): Promise<Readonly<Record<string, string>>> {
+async function pagePaths(client: OutgateClient): Promise<Readonly<Record<string, string>>> {
   const actions = await Array.fromAsync(client.actions());
-  const idOf = (what: string, isIt: (action: ActionJson) => boolean) => {
+  const findId = (what: string, isIt: (action: ActionJson) => boolean) => {
     const found = actions.find(isIt);
     if (found === undefined) throw new Error(`The day has no ${what}.`);
     return found.id;
   };
   const isRefund = ({ url }: ActionJson) => url.endsWith("/v1/refunds");
-  const held = idOf("refund that was rejected before", (one) => {
+  const held = findId("refund that was rejected before", (one) => {
     return isRefund(one) && one.status === "awaiting_approval" && one.metadata?.["order"] === "5977";
   });
-  const failed = idOf("failed refund", (one) => isRefund(one) && one.status === "failed");
+  const failed = findId("failed refund", (one) => isRefund(one) && one.status === "failed");
   return {
     approvals: `/approvals/${held}`,
     action: `/actions/${failed}`,

@@ -10,7 +10,7 @@ import {
   stopOnSignal,
   terminalOf,
 } from "./app/process.ts";
-import { type Config, type Env, listeningOn, RELEASE, targetPolicyOf } from "./config/config.ts";
+import { type Config, type Env, listeningOn, RELEASE, targetPolicy } from "./config/config.ts";
 import { databasePlace } from "./config/values.ts";
 import { type Clock, systemClock } from "./core/clock.ts";
 import { systemIds } from "./core/ids.ts";
@@ -100,7 +100,7 @@ async function startApp(settings: Config, deps: AppDeps): Promise<App | null> {
     const config = port === 0 ? listeningOn(settings, listening.port ?? 0) : settings;
     // One name for all tries: what a failed try could not give back in the database still belongs to this process.
     const own = { nodeId: deps.ids.node(), onWaiting: createWaitingLog(deps.log, databasePlace(config.database)) };
-    const parts = { config, policy: targetPolicyOf(config), startServer, ...own };
+    const parts = { config, policy: targetPolicy(config), startServer, ...own };
     const onAway = ({ reason }: StoreUnavailable) => own.onWaiting(reason);
     // Imported when the port is open: /health answers half a second earlier.
     const { openApp } = await import("./app/open.ts");

@@ -12,7 +12,7 @@ import {
   statSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { realPathOf } from "../../src/config/values.ts";
+import { realPath } from "../../src/config/values.ts";
 import { FILE_LOOK_MS, LOG_SAVE_EVERY_MS, LOG_SAVE_MS_MAX } from "../../src/core/limits.ts";
 import { StoreLost } from "../../src/core/store.ts";
 import { codeOf, faultOf, reasonOf } from "../sql/errors.ts";
@@ -237,7 +237,7 @@ export function unreadable(path: string): DatabaseUnreadable {
 
 /** The path of the file beside a database that says that it was migrated, so that no service sends its calls once more. */
 export function migratedMarkOf(path: string): string {
-  return `${realPathOf(path)}.migrated`;
+  return `${realPath(path)}.migrated`;
 }
 
 /** Another process has this database open. */
@@ -279,7 +279,7 @@ export function lockFile(path: string): LockedFile {
  * hard links: other processes could open it by another path, beside which they would not find its log.
  */
 export function singlePathOf(path: string): string {
-  const real = realPathOf(path);
+  const real = realPath(path);
   const found = statSync(real, { throwIfNoEntry: false });
   if (found?.isDirectory() === true) {
     throw new Error(

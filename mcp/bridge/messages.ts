@@ -1,4 +1,4 @@
-import { messagesOf } from "../../src/client/follow.ts";
+import { readMessages } from "../../src/client/follow.ts";
 import { isJsonObject } from "../../src/core/json.ts";
 import { describeTlsFailure, tlsFailureOf } from "../../src/core/tls.ts";
 
@@ -16,7 +16,7 @@ export interface BridgeMessage {
 const REVISION = "io.modelcontextprotocol/protocolVersion";
 
 /** The message in a parsed line; null for a batch or anything else. */
-export function messageOf(value: unknown): BridgeMessage | null {
+export function toMessage(value: unknown): BridgeMessage | null {
   if (!isJsonObject(value)) return null;
   const { id = null, method, params } = value;
   const given = isJsonObject(params) ? params : {};
@@ -31,7 +31,7 @@ export function messageOf(value: unknown): BridgeMessage | null {
 }
 
 /** Headers that repeat parts of a 2026-07-28 message (Streamable HTTP, "Request headers"); null for other messages. */
-export function mcpHeadersOf({ method, params, revision }: BridgeMessage): Readonly<Record<string, string>> | null {
+export function mcpHeaders({ method, params, revision }: BridgeMessage): Readonly<Record<string, string>> | null {
   if (method === null || revision === null) return null;
   const headers = { "mcp-protocol-version": revision, "mcp-method": method };
   const name = params[NAMED_BY.get(method) ?? ""];
@@ -60,7 +60,7 @@ const LINE_BYTES_MAX = 4 * 1_048_576;
 export const TOO_LONG = Symbol("too long");
 
 /** The lines of a stream, without line ends. The last line needs no end. Lines over `bytesMax` become `TOO_LONG`. */
-export async function* linesOf(
+export async function* readLines(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   bytesMax = LINE_BYTES_MAX,
 ): AsyncGenerator<string | typeof TOO_LONG> {
@@ -91,8 +91,8 @@ export async function* linesOf(
 const NEWLINE = 0x0a;
 
 /** The data of each server-sent event, as one line. */
-export async function* eventsOf(stream: NonNullable<Response["body"]>): AsyncGenerator<string> {
-  for await (const { data } of messagesOf(stream)) if (data !== null) yield data.replaceAll("\n", " ");
+export async function* readEvents(stream: NonNullable<Response["body"]>): AsyncGenerator<string> {
+  for await (const { data } of readMessages(stream)) if (data !== null) yield data.replaceAll("\n", " ");
 }
 
 export function errorLine(id: string | number | null, code: number, message: string): string {
@@ -119,7 +119,7 @@ export const NOT_OUTGATE = "What answers at OUTGATE_URL is no MCP server: correc
 
 /** A sentence about a failed connection, in place of a library's message. */
 export function connectionMessage(error: unknown): string {
-  const code = codeOf(error) ?? codeOf(error instanceof Error ? error.cause : null);
+  const code = errorCode(error) ?? errorCode(error instanceof Error ? error.cause : null);
   if (code === "ECONNREFUSED" || code === "ConnectionRefused") {
     return "Outgate does not answer at OUTGATE_URL: start it there, or correct the address.";
   }
@@ -129,7 +129,7 @@ export function connectionMessage(error: unknown): string {
   return LOST;
 }
 
-function codeOf(error: unknown): string | null {
+function errorCode(error: unknown): string | null {
   return typeof error === "object" && error !== null && "code" in error && typeof error.code === "string"
     ? error.code
     : null;

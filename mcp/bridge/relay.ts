@@ -1,15 +1,15 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { apiKeyOf } from "../../src/client/api-key-file.ts";
+import { apiKeyFromEnv } from "../../src/client/api-key-file.ts";
 import { isJsonObject, jsonIn } from "../../src/core/json.ts";
 import {
   connectionMessage,
   errorLine,
-  eventsOf,
-  mcpHeadersOf,
-  linesOf,
+  readEvents,
+  mcpHeaders,
+  readLines,
   LOST,
   type BridgeMessage,
-  messageOf,
+  toMessage,
   NOT_OUTGATE,
   refusalMessage,
   TOO_LONG,
@@ -54,7 +54,7 @@ export async function relayToService(io: BridgeIo): Promise<void> {
       "Set OUTGATE_URL and OUTGATE_API_KEY (or OUTGATE_API_KEY_FILE). To run the whole service, call `outgate mcp` with Bun.",
     );
   }
-  const key = await apiKeyOf(io.env);
+  const key = await apiKeyFromEnv(io.env);
   if (key === null) {
     throw new Error("Set OUTGATE_API_KEY or OUTGATE_API_KEY_FILE: the service at OUTGATE_URL needs an agent's key.");
   }
@@ -68,7 +68,7 @@ export async function relayStreams({ input, out, err }: Omit<BridgeIo, "env">, s
     write: (line) => out(`${line}\n`),
     warn: (sentence) => err(`outgate mcp: ${sentence}\n`),
   });
-  for await (const line of linesOf(input ?? [])) {
+  for await (const line of readLines(input ?? [])) {
     if (line === TOO_LONG) out(`${errorLine(null, -32_600, "This message is too large.")}\n`);
     else relay.take(line);
   }
@@ -113,7 +113,7 @@ export class Relay {
       this.#deps.write(errorLine(null, -32_700, "This line is not JSON."));
       return;
     }
-    const message = messageOf(value);
+    const message = toMessage(value);
     if (message !== null && this.#cancel(message)) return;
     const work = this.#handle(line, message).finally(() => this.#pending.delete(work));
     this.#pending.add(work);
@@ -154,7 +154,7 @@ export class Relay {
   }
 
   async #exchange(line: string, message: BridgeMessage | null, signal: AbortSignal): Promise<void> {
-    const modern = message === null ? null : mcpHeadersOf(message);
+    const modern = message === null ? null : mcpHeaders(message);
     const response =
       modern === null
         ? await this.#session.send(line, message, signal)
@@ -169,7 +169,7 @@ export class Relay {
     const type = response.headers.get("content-type") ?? "";
     if (response.body !== null && type.startsWith("text/event-stream")) {
       let isAnswered = false;
-      for await (const data of eventsOf(response.body)) isAnswered = this.#pass(data, message) || isAnswered;
+      for await (const data of readEvents(response.body)) isAnswered = this.#pass(data, message) || isAnswered;
       return isAnswered;
     }
     const text = await response.text();

@@ -58,7 +58,7 @@ const REPEATED = new Map(
 /** The types of the API as openapi-typescript makes them of its description, for the npm package. */
 export async function clientTypes(): Promise<string> {
   const named = Object.entries(at(DOCUMENT, "components", "schemas")).filter(([name]) => !NOT_OF_CLIENT.has(name));
-  const queries = Object.entries(QUERIES).map(([name, operation]) => [name, queryOf(operation)] as const);
+  const queries = Object.entries(QUERIES).map(([name, operation]) => [name, queryType(operation)] as const);
   const schemas = [...named, ...queries].map(([name, schema]) => [name, at(typed(schema))] as const);
   const byName = new Map(schemas);
   const bases = new Map<string, string>();
@@ -92,7 +92,7 @@ export async function clientTypes(): Promise<string> {
   return formatted(text);
 }
 
-function queryOf(id: string): Node {
+function queryType(id: string): Node {
   const operations = Object.values(at(DOCUMENT, "paths")).flatMap((methods) => Object.values(at(methods)));
   const { parameters } = at(operations.find((one) => at(one)["operationId"] === id));
   if (!Array.isArray(parameters)) throw new Error(`The API has no operation ${id} with a query.`);

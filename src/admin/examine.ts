@@ -1,6 +1,6 @@
 import { databaseExists, sizeOfFile } from "../../db/open.ts";
 import { type ServerSize, serverSize } from "../accounts/server-size.ts";
-import { type Config, type Env, InvalidSettings, readConfig, targetPolicyOf } from "../config/config.ts";
+import { type Config, type Env, InvalidSettings, readConfig, targetPolicy } from "../config/config.ts";
 import { settingNames, SETTINGS, textsOf } from "../config/settings.ts";
 import { describeTargetPolicy } from "../config/target-policy.ts";
 import { KEY_FACTS, keyFileOf, loadPresentKey } from "../crypto/master-key.ts";
@@ -29,7 +29,7 @@ export function reportSettings(env: Env): SettingsReport {
   const given = Object.fromEntries(shown);
   try {
     const config = readConfig(env);
-    return { given, notes: [...config.warnings, describeTargetPolicy(targetPolicyOf(config))], problems: [] };
+    return { given, notes: [...config.warnings, describeTargetPolicy(targetPolicy(config))], problems: [] };
   } catch (error) {
     if (!(error instanceof InvalidSettings)) throw error;
     return { given, notes: [], problems: error.problems };

@@ -17,7 +17,7 @@ import { auditRoutes } from "../audit/audit.ts";
 import { bulkRoutes } from "../bulk/routes.ts";
 import { channelRoutes } from "../channels/channels.ts";
 import { RELEASE } from "../config/config.ts";
-import { trustedProxiesOf } from "../config/values.ts";
+import { proxyMatcher } from "../config/values.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { overviewRoutes } from "../events/overview-routes.ts";
 import { hostRoutes } from "../hosts/hosts.ts";
@@ -111,7 +111,7 @@ export function httpSettings(app: AppContext, secrets: Secrets, draining: AbortS
     approvalLinks,
     pagesGuard: createPagesGuard(config),
     mcpGuard: createMcpGuard(config),
-    isTrustedProxy: trustedProxiesOf(config.trustedProxies),
+    isTrustedProxy: proxyMatcher(config.trustedProxies),
     rateLimitPerSecond,
     mcpSessionsPerAccount,
     probe: () => store.probe(),

@@ -11,7 +11,7 @@ import {
   type Color,
   type Paint,
 } from "../observability/terminal.ts";
-import { tableOf, textTable, type Cell, type Column } from "./table.ts";
+import { renderTable, textTable, type Cell, type Column } from "./table.ts";
 import type { ListColumn, Session } from "./session.ts";
 import { jsonText } from "./exact-json.ts";
 
@@ -28,9 +28,9 @@ export const LISTED_COLUMNS: readonly ListColumn<Action>[] = [
   ["STATUS", statusCell],
   ["TRIES", ({ attempts, retries }) => `${attempts}/${retries}`, { leaves: 3 }],
   ["AGENT", ({ created_by: by }) => by.name, { min: AGENT_COLUMNS }],
-  ["CALL", callOf, { min: 20, keeps: 44 }],
+  ["CALL", callCell, { min: 20, keeps: 44 }],
   ["TITLE", ({ title }) => title ?? "", { min: 24, leaves: 1, goesBelow: true }],
-  ["RESULT", resultOf, { min: 14, leaves: 2, goesBelow: true }],
+  ["RESULT", resultCell, { min: 14, leaves: 2, goesBelow: true }],
 ];
 
 /** Narrower terminals show only the beginnings of ids, and no agent. */
@@ -60,14 +60,14 @@ export function eventLine({ at, action }: ActionEvent, paint: Paint, columns?: n
     { ...status, text: padded(status.text, isNarrow ? "completed 200".length : "awaiting approval".length) },
     isNarrow ? action.id.slice(0, ID_COLUMNS_MIN) : action.id,
     isNarrow ? "" : padded(agent, AGENT_COLUMNS),
-    callOf(action),
-    resultOf(action),
+    callCell(action),
+    resultCell(action),
   ];
-  return tableOf(EVENT_COLUMNS, [row], paint, columns);
+  return renderTable(EVENT_COLUMNS, [row], paint, columns);
 }
 
 /** Method and URL, without `https://` but with `http://`. Never cuts the host. */
-function callOf({ method, url }: Pick<Action, "method" | "url">): Cell {
+function callCell({ method, url }: Pick<Action, "method" | "url">): Cell {
   return withHost(`${method.padEnd(4)} ${url.replace(/^https:\/\//i, "")}`);
 }
 
@@ -86,7 +86,7 @@ export function statusCell({ status, response_code: latest }: Pick<Action, "stat
 }
 
 /** The result so far: when the next attempt is, why it failed, or how long it took. */
-function resultOf(action: Action): Cell {
+function resultCell(action: Action): Cell {
   const { status, next_retry_in_seconds: seconds, run_at: runAt, duration_ms: ms } = action;
   if (action.pause !== undefined) return { text: "paused", color: "yellow" };
   if (status === "completed") return { text: ms === null ? "" : `${ms} ms`, color: "grey" };
@@ -119,18 +119,18 @@ export const STATUS_COLOR: Readonly<Record<Action["status"], Color>> = {
 export function actionText(action: Action, { paint, url, io }: Session, ending?: TimelineItem): string {
   const { status, credential, approved_at: approved, receipt_url: receipt } = action;
   const rows: readonly (readonly [name: string, value: Cell | null | undefined])[] = [
-    ["hidden", hiddenOf(action)],
+    ["hidden", hiddenNote(action)],
     ["call", withHost(`${action.method} ${action.url}`)],
     ["credential", credential && `${credential.name} (${credential.kind})`],
     ["title", action.title],
     ["run", action.run === 1 ? null : String(action.run)],
     ["attempts", `${action.attempts} of ${action.retries}`],
-    ["paused", pausedOf(action)],
+    ["paused", pauseNote(action)],
     ["not before", action.run_at],
     ["expires", action.expires_at],
     ["next retry", action.next_retry_at],
     ["delivery", Object.values(settingsParts(action)).filter(Boolean).join("; ") || null],
-    ["answer", answerOf(action)],
+    ["answer", answerText(action)],
     ["error", action.last_error],
     ...TEXT_EXTRAS.map((name) => [name, requesterText(action[name])] as const),
     ["other version", action.extras && JSON.stringify(action.extras)],
@@ -138,12 +138,12 @@ export function actionText(action: Action, { paint, url, io }: Session, ending?:
     ["approved", approved && `${approved} by ${action.approved_by}`],
     [ending?.type ?? "", ending && whole(endingText(ending))],
     ["policy", rulingText(action)],
-    ["late answer", lateOf(action)],
+    ["late answer", lateNote(action)],
     ["created", `${action.created_at} by ${action.created_by.name}`],
     ["finished", action.finished_at],
     ["receipt", receipt && whole(new URL(receipt, url).href)],
     ["you may", action.actions.join(", ") || null],
-    ["note", noteOf(action)],
+    ["note", repeatNote(action)],
   ];
   const filled = rows.flatMap(([name, value]) => (value === null || value === undefined ? [] : [[`  ${name}`, value]]));
   const head = [action.id, { text: status, color: STATUS_COLOR[status] }];
@@ -182,7 +182,7 @@ function hostEnd(text: string): number {
 }
 
 /** Says like the pages how many values are hidden. Doesn't share their code, which would double the bundle for Node. */
-function hiddenOf({ hidden_values: count = 0 }: Action): string | null {
+function hiddenNote({ hidden_values: count = 0 }: Action): string | null {
   if (count === 0) return null;
   return count === 1 ? "1 value hidden" : `${count} values hidden`;
 }
@@ -194,24 +194,24 @@ function requesterText(text: string | Readonly<Record<string, string>> | undefin
     .join("; ");
 }
 
-function pausedOf({ pause }: Action): string | null {
+function pauseNote({ pause }: Action): string | null {
   if (pause === undefined) return null;
   return `${pause.kind} since ${pause.created_at}${pause.reason === null ? "" : `: ${pause.reason}`}`;
 }
 
-function answerOf({ response_code: code, response_body: body, duration_ms: ms }: Action): string | null {
+function answerText({ response_code: code, response_body: body, duration_ms: ms }: Action): string | null {
   if (code === null) return null;
   const text = body === null || body === undefined ? "" : `: ${typeof body === "string" ? body : JSON.stringify(body)}`;
   return `${code}${ms === null ? "" : ` in ${ms} ms`}${text}`;
 }
 
-function lateOf({ late_result: late }: Action): string | null {
+function lateNote({ late_result: late }: Action): string | null {
   if (late === undefined) return null;
   const { run, attempt, response_code: code, at } = late;
   return `${code} to attempt ${attempt} of run ${run}, at ${at}: after it was closed as unknown`;
 }
 
-function noteOf({ deduplicated, differs = [] }: Action): string | null {
+function repeatNote({ deduplicated, differs = [] }: Action): string | null {
   if (deduplicated !== true) return null;
   return `an earlier action${differs.length === 0 ? "" : `; it differs in ${differs.join(", ")}`}`;
 }
@@ -230,19 +230,19 @@ export function describeDecision(
   const headers = Object.entries(action.headers ?? {}).map(([name, value]) => `  ${visible(`${name}: ${value}`)}\n`);
   const shown = bodyText(action);
   const bodyAt = facts.findIndex(({ name }) => name === "body");
-  const rowsOf = (some: typeof facts) => some.map(({ label, value }): readonly Cell[] => [`  ${label}`, value]);
+  const factRows = (some: typeof facts) => some.map(({ label, value }): readonly Cell[] => [`  ${label}`, value]);
   const warnings = risks.map(({ level, text }) => {
     const [sign, color] = RISK_LOOKS[level];
     return inColumns(`${sign}${visible(text)}\n`, io.columns).replace(/.+/g, (line) => paint(line, color));
   });
   const { label = "Body", value = "" } = facts[bodyAt] ?? {};
-  const call = textTable(rowsOf(facts.slice(0, Math.max(bodyAt, 0))), paint);
+  const call = textTable(factRows(facts.slice(0, Math.max(bodyAt, 0))), paint);
   const rest = [
     `${label}: ${visible(value)}\n`,
     shown === null ? "" : `  | ${shown.replaceAll("\n", "\n  | ")}\n`,
     ...(headers.length === 0 ? [] : ["Headers\n", ...headers]),
     "Details\n",
-    textTable(rowsOf(facts.slice(bodyAt + 1)), paint),
+    textTable(factRows(facts.slice(bodyAt + 1)), paint),
   ];
   return [inColumns(call, io.columns), ...warnings, inColumns(rest.join(""), io.columns)].join("");
 }
@@ -294,12 +294,12 @@ export function describeTimeline({ data }: Timeline, { paint, io }: Session): st
     item.at,
     item.type,
     { text: item.status, color: STATUS_COLOR[item.status] },
-    detailOf(item),
+    eventDetail(item),
   ]);
   return textTable(rows, paint, io.columns);
 }
 
-function detailOf(item: Timeline["data"][number]): string {
+function eventDetail(item: Timeline["data"][number]): string {
   const { actor, reason, attempt, outcome, response_code: code, error, next_retry_at: next } = item;
   // If the target answered, its status says enough.
   const failure = outcome === "answered" ? undefined : error?.replace(/\.$/, "");

@@ -87,13 +87,13 @@ async function idsFor(command: string, start: string, io: Io): Promise<readonly 
       ...(isBeginning && { q: start }),
     });
     const found = page.data.filter(({ id }) => id.startsWith(start));
-    return found.map((action) => ({ value: action.id, description: descriptionOf(action) }));
+    return found.map((action) => ({ value: action.id, description: describe(action) }));
   } catch {
     return [];
   }
 }
 
-function descriptionOf(action: Action): string {
+function describe(action: Action): string {
   const text = action.title ?? `${action.method} ${action.url}`;
   return shortened(`${statusCell(action).text}: ${visible(text)}`, TEXT_COLUMNS);
 }
@@ -136,17 +136,18 @@ export function completionsFor(program: Command, words: readonly string[]): Comp
 /** What can be at a place, however its word begins. */
 function completionsAt(program: Command, before: readonly string[], last: string): Completions {
   // After `help` come the words of a command.
-  if (before[0] === "help" && !last.startsWith("-")) return only(verbsOf(placeOf(program, before.slice(1)).command));
-  const place = placeOf(program, before);
+  if (before[0] === "help" && !last.startsWith("-"))
+    return only(commandProposals(findPlace(program, before.slice(1)).command));
+  const place = findPlace(program, before);
   const [, name] = /^(--[a-z-]+)=/.exec(last) ?? [];
   const joined = name === undefined ? null : optionNamed(place.command, name);
-  if (joined !== null) return valuesOf(joined, `${joined.long}=`);
-  if (place.option !== null) return valuesOf(place.option);
-  if (last.startsWith("-")) return only(optionsOf(place.command).map(proposalOf));
+  if (joined !== null) return optionValues(joined, `${joined.long}=`);
+  if (place.option !== null) return optionValues(place.option);
+  if (last.startsWith("-")) return only(offeredOptions(place.command).map(optionProposal));
   return wordsAt(place);
 }
 
-function placeOf(program: Command, words: readonly string[]): Place {
+function findPlace(program: Command, words: readonly string[]): Place {
   let command = program;
   let option: Option | null = null;
   let given = 0;
@@ -165,7 +166,7 @@ function placeOf(program: Command, words: readonly string[]): Place {
 }
 
 /** The options of a command and of its default command. */
-function optionsOf(command: Command): readonly Option[] {
+function offeredOptions(command: Command): readonly Option[] {
   const help = command.createHelp();
   const byDefault = command.commands.filter((one) => one instanceof CliCommand && one.isDefault);
   const options = [command, ...byDefault].flatMap((one) => help.visibleOptions(one));
@@ -173,14 +174,14 @@ function optionsOf(command: Command): readonly Option[] {
 }
 
 function optionNamed(command: Command, word: string): Option | null {
-  return optionsOf(command).find(({ long, short }) => word === long || word === short) ?? null;
+  return offeredOptions(command).find(({ long, short }) => word === long || word === short) ?? null;
 }
 
-function proposalOf({ long, short, description }: Option): Proposal {
+function optionProposal({ long, short, description }: Option): Proposal {
   return { value: long ?? short ?? "", description };
 }
 
-function valuesOf(option: Option, prefix = ""): Completions {
+function optionValues(option: Option, prefix = ""): Completions {
   const name = option.flags.slice(option.flags.indexOf("<") + 1, -1);
   return {
     proposals: (option.argChoices ?? []).map((value) => ({ value: prefix + value, description: "" })),
@@ -189,7 +190,7 @@ function valuesOf(option: Option, prefix = ""): Completions {
   };
 }
 
-function verbsOf(command: Command): readonly Proposal[] {
+function commandProposals(command: Command): readonly Proposal[] {
   const shown = command.createHelp().visibleCommands(command);
   return shown.map((one) => ({ value: one.name(), description: one.description() }));
 }
@@ -199,7 +200,7 @@ function wordsAt({ command, given }: Place): Completions {
   const argument = args.at(given) ?? args.findLast(({ variadic }) => variadic);
   const choices = (argument?.argChoices ?? []).map((value) => ({ value, description: "" }));
   return {
-    proposals: given === 0 && command.commands.length > 0 ? verbsOf(command) : choices,
+    proposals: given === 0 && command.commands.length > 0 ? commandProposals(command) : choices,
     takesFiles: argument !== undefined && FILES.test(argument.name()),
     idFor: isActionId(command, argument) ? command.name() : null,
   };

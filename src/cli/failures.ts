@@ -22,27 +22,27 @@ export function unsure(advice: string) {
   };
 }
 
-/** The message and exit code for a failed call. Throws any other error. `nameOf` names a field for people. */
+/** The message and exit code for a failed call. Throws any other error. `optionName` names a field for people. */
 export function explain(
   error: unknown,
   url: string,
-  nameOf = (field: string): string => field,
+  optionName = (field: string): string => field,
 ): { readonly message: string; readonly code: number } {
   if (error instanceof Unsure) {
-    const { message, code } = explain(error.failure, url, nameOf);
+    const { message, code } = explain(error.failure, url, optionName);
     return { message: `${message}\n${visible(error.message, true)}`, code };
   }
   if (!(error instanceof OutgateError)) throw error;
-  const problems = error.details.map(({ field, message }) => `${nameOf(field) || "body"}: ${message}`);
+  const problems = error.details.map(({ field, message }) => `${optionName(field) || "body"}: ${message}`);
   if (error.detailsLeftOut > 0) problems.push(`and ${error.detailsLeftOut} more`);
   // A single problem may be the message itself.
   const isSaid = error.details.length === 1 && error.details[0]?.message === error.message;
-  const lines = isSaid ? problems : [sentenceOf(error, url), ...problems.map((problem) => `  ${problem}`)];
+  const lines = isSaid ? problems : [failureSentence(error, url), ...problems.map((problem) => `  ${problem}`)];
   if (error.code === "internal_error" && error.requestId !== null) lines.push(`  Request id: ${error.requestId}`);
   return { message: visible(lines.join("\n"), true), code: error.code === "timed_out" ? EXIT.timeout : EXIT.failed };
 }
 
-function sentenceOf({ code, message }: OutgateError, url: string): string {
+function failureSentence({ code, message }: OutgateError, url: string): string {
   if (code === "unreachable") {
     return `${message} Start it with \`npm start\` or \`outgate serve\`, or set OUTGATE_URL to its address.`;
   }

@@ -12,7 +12,7 @@ interface Login {
 }
 
 /** The path of the stored login; null if this machine has no place for it. */
-export function loginFileOf({ XDG_CONFIG_HOME: config = "", HOME: home = "", USERPROFILE: profile = "" }: Io["env"]) {
+export function loginFile({ XDG_CONFIG_HOME: config = "", HOME: home = "", USERPROFILE: profile = "" }: Io["env"]) {
   const folder = home === "" ? profile : home;
   // The XDG Base Directory Specification says to ignore relative paths.
   if (isAbsolute(config)) return join(config, "outgate", "login.json");
@@ -21,12 +21,12 @@ export function loginFileOf({ XDG_CONFIG_HOME: config = "", HOME: home = "", USE
 
 /** Reads the stored login; null if nobody is logged in. Throws if others could read or write the file. */
 export async function readLogin(env: Io["env"]): Promise<Login | null> {
-  const path = loginFileOf(env);
+  const path = loginFile(env);
   const file = path === null ? null : await open(path, "r").catch(nullIfAbsent);
   if (path === null || file === null) return null;
   try {
     const text = await privateText(file, path);
-    const { url, key } = membersOf(text);
+    const { url, key } = parseMembers(text);
     if (typeof url !== "string" || typeof key !== "string" || !/^https?:\/\//.test(url)) throw unreadable(path);
     return { url, key: apiKeyIn(key, `The file ${path}`) };
   } finally {
@@ -53,14 +53,14 @@ function unreadable(path: string): Error {
   return new Error(`The file ${path} holds no login. Run \`outgate login\` again.`);
 }
 
-function membersOf(text: string): Readonly<Record<string, unknown>> {
+function parseMembers(text: string): Readonly<Record<string, unknown>> {
   const value = jsonIn(text);
   return typeof value === "object" && value !== null ? { ...value } : {};
 }
 
 /** Writes a file with mode 0600 atomically, in a folder that only this user can open. Returns its path. */
 export async function writeLogin(env: Io["env"], login: Login): Promise<string> {
-  const path = loginFileOf(env);
+  const path = loginFile(env);
   if (path === null) throw new Error("There is no place for a login: set HOME or XDG_CONFIG_HOME.");
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const partial = `${path}.partial`;
@@ -78,7 +78,7 @@ export async function writeLogin(env: Io["env"], login: Login): Promise<string> 
 
 /** Deletes the login. Returns false if nobody was logged in. */
 export async function removeLogin(env: Io["env"]): Promise<boolean> {
-  const path = loginFileOf(env);
+  const path = loginFile(env);
   if (path === null) return false;
   return rm(path).then(
     () => true,

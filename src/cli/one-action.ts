@@ -42,7 +42,7 @@ export const EXIT_CODES_HELP =
   "\nExit code: 0 completed or not ended yet, 1 failed or cancelled, 3 not ended within --wait, 4 awaits approval.";
 
 /** The exit code for a status. `waited`: whether the command waited for the end. */
-export function exitCodeOf(status: Action["status"], waited: boolean): number {
+export function exitCode(status: Action["status"], waited: boolean): number {
   if (status === "completed") return EXIT.ok;
   if (status === "failed" || status === "cancelled") return EXIT.failed;
   if (status === "awaiting_approval") return EXIT.awaitingApproval;

@@ -49,7 +49,7 @@ export function createProgram(io: Io, addMore: AddCommands = () => {}): CliComma
     .showSuggestionAfterError(false)
     .exitOverride()
     .configureOutput({ writeOut: io.out, writeErr: io.err, getOutHelpWidth: () => io.columns ?? Infinity })
-    .configureHelp({ subcommandTerm: (command) => command.name(), commandUsage: usageOf })
+    .configureHelp({ subcommandTerm: (command) => command.name(), commandUsage: usageLine })
     .helpCommand(false)
     .addHelpText("after", `\n${AFTER_HELP}`)
     .hook("preAction", (_program, { registeredArguments, args }) => {
@@ -113,13 +113,13 @@ function addHelp(program: CliCommand): void {
 }
 
 /** How a command is called; for a group, how each of its commands is. */
-function usageOf(command: Command): string {
+function usageLine(command: Command): string {
   if (command.parent === null || command.commands.length === 0) return new Help().commandUsage(command);
-  return `${command.parent.name()} ${command.commands.map(callOf).join(" | ")}`;
+  return `${command.parent.name()} ${command.commands.map(callSyntax).join(" | ")}`;
 }
 
 /** `keys create <name> [options]`, with a group's default command in brackets. */
-function callOf(command: Command): string {
+function callSyntax(command: Command): string {
   const name = command instanceof CliCommand && command.isDefault ? `[${command.name()}]` : command.name();
   const rest = command.usage().replace("[options]", "").trim();
   const hasOptions = command.options.some(({ long }) => long !== "--api-key-file" && long !== "--json");

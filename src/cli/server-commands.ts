@@ -17,7 +17,7 @@ export function addServerCommands(program: CliCommand, io: Io): void {
   program
     .command("demo")
     .description("try Outgate: play a day of five agents in a service of its own")
-    .option("--port <port>", "where it listens; default 3001", portOf)
+    .option("--port <port>", "where it listens; default 3001", parsePort)
     .addHelpText(
       "after",
       `
@@ -77,7 +77,7 @@ machine don't see it. If it is interrupted, run it again: it continues where it 
     .action(async ({ to }: { readonly to: string }) => (await server()).migrateDatabase(io, to));
 }
 
-function portOf(text: string): number {
+function parsePort(text: string): number {
   const port = wholeNumber("port")(text);
   if (port <= PORT_MAX) return port;
   throw new UsageError(`--port takes a port from 1 to ${PORT_MAX}, not ${port}.`);

@@ -3,8 +3,8 @@ import { type Io, readValue, UsageError } from "./io.ts";
 import { createPaint, type Paint, visible } from "../observability/terminal.ts";
 import { exactJson, jsonText, parseInOrder } from "./exact-json.ts";
 import { explain } from "./failures.ts";
-import { type Cell, type Column, tableOf } from "./table.ts";
-import { apiKeyIn, apiKeyOf } from "../client/api-key-file.ts";
+import { type Cell, type Column, renderTable } from "./table.ts";
+import { apiKeyIn, apiKeyFromEnv } from "../client/api-key-file.ts";
 import { readLogin } from "./login-file.ts";
 import { PORT_MAX } from "../core/limits.ts";
 
@@ -170,7 +170,7 @@ export function listTable<Row>(
 ): string {
   const headings = columns.map(([heading, , fit]) => ({ heading, ...fit }));
   const cells = rows.map((row) => columns.map(([, cellOf]) => cellOf(row, now)));
-  return tableOf(headings, cells, paint, io.columns);
+  return renderTable(headings, cells, paint, io.columns);
 }
 
 /**
@@ -178,7 +178,7 @@ export function listTable<Row>(
  * the key itself, because other users can read command lines. Throws if the file can't be read or contains no key.
  */
 export async function readApiKey(file: string | undefined, io: Io): Promise<string | null> {
-  if (file === undefined) return apiKeyOf(io.env);
+  if (file === undefined) return apiKeyFromEnv(io.env);
   if (file === "") throw new UsageError("--api-key-file takes a file, or - for standard input.");
   const text = await readValue(file === "-" ? "-" : `@${file}`, io);
   return apiKeyIn(text, file === "-" ? "Standard input" : `The file ${file}`);

@@ -24,7 +24,7 @@ const GAP = 2;
 export function textTable(rows: readonly (readonly Cell[])[], paint: Paint, room = Number.POSITIVE_INFINITY): string {
   const shown = rows.map((row) => row.map(visibleCell));
   const count = Math.max(0, ...shown.map((row) => row.length));
-  const widths = Array.from({ length: count }, (_, at) => widthOf(shown, at));
+  const widths = Array.from({ length: count }, (_, at) => columnWidth(shown, at));
   return shown.map((row) => rowLine(row, widths, paint, room)).join("");
 }
 
@@ -32,7 +32,7 @@ export function textTable(rows: readonly (readonly Cell[])[], paint: Paint, room
  * A table with headings. On narrow terminals, cuts the widest columns, and leaves some out or writes them below, so that no
  * line is too wide. Leaves out a heading without anything below it.
  */
-export function tableOf(
+export function renderTable(
   columns: readonly Column[],
   texts: readonly (readonly Cell[])[],
   paint: Paint,
@@ -40,11 +40,11 @@ export function tableOf(
 ): string {
   const rows = texts.map((row) => row.map(visibleCell));
   const naturals = columns.map((column, at) => {
-    const width = widthOf(rows, at);
+    const width = columnWidth(rows, at);
     return width === 0 ? 0 : Math.max(width, column.heading.length);
   });
   const leasts = columns.map(({ min = Number.POSITIVE_INFINITY }, at) => {
-    const uncut = rows.reduce((most, row) => Math.max(most, uncutOf(row[at] ?? "")), 0);
+    const uncut = rows.reduce((most, row) => Math.max(most, uncutWidth(row[at] ?? "")), 0);
     return Math.min(naturals[at] ?? 0, Math.max(min, uncut === 0 ? 0 : uncut + 1));
   });
   const widths = fitted(columns, naturals, leasts, room);
@@ -92,11 +92,11 @@ function cellText(cell: Cell): string {
 }
 
 /** The columns that are never cut. */
-function uncutOf(cell: Cell): number {
+function uncutWidth(cell: Cell): number {
   return typeof cell === "string" ? 0 : columnCount(cell.text.slice(0, cell.uncut ?? 0));
 }
 
-function widthOf(rows: readonly (readonly Cell[])[], at: number): number {
+function columnWidth(rows: readonly (readonly Cell[])[], at: number): number {
   return rows.reduce((widest, row) => Math.max(widest, columnCount(cellText(row[at] ?? ""))), 0);
 }
 
@@ -105,7 +105,7 @@ function rowLine(row: readonly Cell[], widths: readonly number[], paint: Paint, 
   const cells = row.map((cell, at) => {
     const isLast = at === row.length - 1;
     const text = isLast
-      ? shortened(cellText(cell), Math.max(left, uncutOf(cell) + 1, 2))
+      ? shortened(cellText(cell), Math.max(left, uncutWidth(cell) + 1, 2))
       : padded(cellText(cell), widths[at] ?? 0);
     left -= columnCount(text) + GAP;
     return typeof cell === "string" || cell.color === undefined ? text : paint(text, cell.color);
@@ -126,7 +126,7 @@ function fitted(
     .flatMap(({ leaves }, at) => (leaves === undefined ? [] : [{ at, leaves }]))
     .toSorted((one, other) => one.leaves - other.leaves);
   for (const { at } of leaving) {
-    if (totalOf(widths.map((_, one) => least(one))) <= room) break;
+    if (totalWidth(widths.map((_, one) => least(one))) <= room) break;
     widths[at] = 0;
   }
   const kept = (at: number) => Math.max(least(at), Math.min(widths[at] ?? 0, columns[at]?.keeps ?? 0));
@@ -136,7 +136,7 @@ function fitted(
 
 /** Cuts the widest columns until all fit, but none below its floor. */
 function cutTo(floor: (at: number) => number, widths: number[], room: number): void {
-  for (let excess = totalOf(widths) - room; excess > 0;) {
+  for (let excess = totalWidth(widths) - room; excess > 0;) {
     const cuttable = widths.map((width, at) => (width > floor(at) ? width : 0));
     const widest = Math.max(...cuttable);
     if (widest === 0) return;
@@ -149,7 +149,7 @@ function cutTo(floor: (at: number) => number, widths: number[], room: number): v
   }
 }
 
-function totalOf(widths: readonly number[]): number {
+function totalWidth(widths: readonly number[]): number {
   const shown = widths.filter((width) => width > 0);
   return shown.reduce((sum, width) => sum + width, 0) + GAP * Math.max(0, shown.length - 1);
 }

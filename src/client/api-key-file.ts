@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** The key in `OUTGATE_API_KEY`, or in the file that `OUTGATE_API_KEY_FILE` names; null: neither is set. */
-export async function apiKeyOf({ OUTGATE_API_KEY: key = "", OUTGATE_API_KEY_FILE: path = "" }: Env) {
+export async function apiKeyFromEnv({ OUTGATE_API_KEY: key = "", OUTGATE_API_KEY_FILE: path = "" }: Env) {
   // Checked here, because a key that no header can hold would fail as if the service were down.
   if (key !== "") return apiKeyIn(key, "OUTGATE_API_KEY");
   if (path === "") return null;

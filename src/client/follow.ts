@@ -75,7 +75,7 @@ async function* connect(
       isRepeatable: true,
       signal: AbortSignal.any([release.signal, ...(signal === undefined ? [] : [signal])]),
     });
-    for await (const { id, data, retryMs } of messagesOf(heard(chunks, onData))) {
+    for await (const { id, data, retryMs } of readMessages(heard(chunks, onData))) {
       position.retryMs = retryMs ?? position.retryMs;
       position.last = id ?? position.last;
       opened();
@@ -84,7 +84,7 @@ async function* connect(
       if (data === null) continue;
       // No silence: nothing is read while the reader handles the event.
       clearTimeout(silence);
-      yield eventOf(position.last ?? "", parse(data));
+      yield toEvent(position.last ?? "", parse(data));
       onData();
     }
   } finally {
@@ -100,7 +100,7 @@ async function* heard(chunks: AsyncIterable<Uint8Array>, onData: () => void): As
   }
 }
 
-function eventOf(id: string, value: unknown): OutgateEvent {
+function toEvent(id: string, value: unknown): OutgateEvent {
   // Safe: the API says so of the data of its events.
   const { type, timestamp, data } = value as Omit<OutgateEvent, "id">;
   return { id, type, timestamp, data };
@@ -128,7 +128,7 @@ const BLOCK_CHARS_MAX = 16 * 1_048_576;
  * drops ids of messages without data, with which the service says where a stream begins and moves us past events that we may
  * not see.
  */
-export async function* messagesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Message> {
+export async function* readMessages(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Message> {
   const decoder = new TextDecoder();
   let text = "";
   for await (const chunk of bytes) {
@@ -139,11 +139,11 @@ export async function* messagesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenera
     const blocks = whole.split(/\r\n\r\n|\n\n|\r\r/);
     const rest = blocks.pop() ?? "";
     text = rest + text.slice(whole.length);
-    for (const block of blocks) yield messageOf(block);
+    for (const block of blocks) yield parseMessage(block);
   }
 }
 
-function messageOf(block: string): Message {
+function parseMessage(block: string): Message {
   let id: string | null = null;
   let retryMs: number | null = null;
   const data: string[] = [];

@@ -48,7 +48,7 @@ export function createTransport(settings: ClientSettings): Transport {
     try {
       const response = await send(limit);
       const value = read(response, await response.text(), parse);
-      if (!isAnswer(value, call.member)) throw errorOf(response, null);
+      if (!isAnswer(value, call.member)) throw toError(response, null);
       return value;
     } catch (error) {
       throw errorFor(error, settings.url, call.signal);
@@ -77,9 +77,9 @@ export function createTransport(settings: ClientSettings): Transport {
         if (!response.ok) read(response, await response.text(), parse);
         if (call.type?.test(response.headers.get("content-type") ?? "") === false) {
           await response.body?.cancel();
-          throw errorOf(response, null);
+          throw toError(response, null);
         }
-        yield* piecesOf(response, call.signal);
+        yield* readPieces(response, call.signal);
       } catch (error) {
         throw errorFor(error, settings.url, call.signal);
       }
@@ -87,7 +87,7 @@ export function createTransport(settings: ClientSettings): Transport {
   };
 }
 
-async function* piecesOf({ body }: Response, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+async function* readPieces({ body }: Response, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
   const stream: ReadableStream<Uint8Array> | null = body;
   const reader = stream?.getReader();
   if (reader === undefined) return;
@@ -145,10 +145,10 @@ function read(response: Response, text: string, parse: (text: string) => unknown
   const isJson = type.startsWith("application/json");
   if (response.ok && !isJson) {
     if (text === "" || type.startsWith("text/plain")) return text === "" ? undefined : text;
-    throw errorOf(response, null);
+    throw toError(response, null);
   }
-  const value = isJson ? valueOf(text, parse) : undefined;
-  if (!response.ok || value === undefined) throw errorOf(response, value);
+  const value = isJson ? parseValue(text, parse) : undefined;
+  if (!response.ok || value === undefined) throw toError(response, value);
   return value;
 }
 
@@ -158,7 +158,7 @@ function isAnswer(value: unknown, member: HttpCall["member"]): boolean {
 }
 
 /** The value of a JSON text; undefined for other texts. */
-function valueOf(text: string, parse: (text: string) => unknown): unknown {
+function parseValue(text: string, parse: (text: string) => unknown): unknown {
   try {
     return parse(text);
   } catch {
@@ -227,14 +227,14 @@ export class OutgateError extends Error implements OutgateErrorFacts {
 }
 
 /** The error in a response; `value` is its parsed body. */
-function errorOf(response: Response, value: unknown): OutgateError {
+function toError(response: Response, value: unknown): OutgateError {
   const { status, headers } = response;
   const parts = {
     status,
     requestId: headers.get("x-request-id"),
-    retryAfterMs: millisecondsOf(headers.get("retry-after")),
+    retryAfterMs: parseRetryAfter(headers.get("retry-after")),
   };
-  const body = envelopeOf(value);
+  const body = toErrorBody(value);
   if (body !== null) {
     return new OutgateError(body.code, body.message, {
       ...parts,
@@ -248,11 +248,11 @@ function errorOf(response: Response, value: unknown): OutgateError {
 }
 
 /** `Retry-After` in milliseconds; null for a date, which Outgate never sends. */
-function millisecondsOf(text: string | null): number | null {
+function parseRetryAfter(text: string | null): number | null {
   return text !== null && /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : null;
 }
 
-function envelopeOf(value: unknown): ErrorBody | null {
+function toErrorBody(value: unknown): ErrorBody | null {
   const error = typeof value === "object" && value !== null && "error" in value ? value.error : null;
   if (!hasTexts(error, "code", "message")) return null;
   const { details = [] } = error;

@@ -12,7 +12,7 @@ const NAMES = ["webhook-id", "webhook-timestamp", "webhook-signature"] as const;
  * signature covers neither method nor URL, so each origin has its own secret.
  */
 export function verify(secret: string | readonly string[], { headers, body }: SignedRequest): Verified {
-  const given = Object.fromEntries(NAMES.map((name) => [name, headerOf(headers, name)]));
+  const given = Object.fromEntries(NAMES.map((name) => [name, readHeader(headers, name)]));
   const text = bodyText(body);
   let cause: unknown = null;
   for (const one of [secret].flat()) {
@@ -27,7 +27,7 @@ export function verify(secret: string | readonly string[], { headers, body }: Si
   throw new OutgateError("invalid_signature", `This is not a request that Outgate signed: ${why}.`, { cause });
 }
 
-function headerOf(headers: SignedRequest["headers"], name: string): string {
+function readHeader(headers: SignedRequest["headers"], name: string): string {
   if (headers instanceof Headers) return headers.get(name) ?? "";
   const [, value = ""] = Object.entries(headers).find(([key]) => key.toLowerCase() === name) ?? [];
   return typeof value === "string" ? value : value.join(" ");

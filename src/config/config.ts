@@ -27,7 +27,7 @@ import manifest from "../../package.json" with { type: "json" };
 import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "../core/limits.ts";
 
 /** The validated settings. They contain secrets: never log them as a whole. */
-export type Config = Readonly<ReturnType<typeof configOf>>;
+export type Config = Readonly<ReturnType<typeof toConfig>>;
 
 /** Invalid settings. The message names each on a line of its own and never contains secrets. */
 export class InvalidSettings extends Error {
@@ -45,14 +45,14 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** Reads the settings from the environment, and warns of variables that look like one. Throws `InvalidSettings`. */
 export function readConfig(env: Env): Config {
   const texts = textsOf(env);
-  const fetchesMax = fetchesMaxOf(env["BUN_CONFIG_MAX_HTTP_REQUESTS"]);
+  const fetchesMax = readFetchesMax(env["BUN_CONFIG_MAX_HTTP_REQUESTS"]);
   const read = readSettings(texts);
   const problems = [
     ...("problems" in read ? read.problems : []),
     ...problemsBetween(texts, env["NODE_TLS_REJECT_UNAUTHORIZED"], fetchesMax),
   ];
   if ("problems" in read || problems.length > 0) throw new InvalidSettings(problems);
-  const config = configOf(read.settings, texts, fetchesMax);
+  const config = toConfig(read.settings, texts, fetchesMax);
   const misspelt = misspeltIn(env).map(([name, meant]) => `${name} is no setting and has no effect. ${meant} is one.`);
   return { ...config, warnings: [...config.warnings, ...misspelt] };
 }
@@ -62,11 +62,11 @@ export function listeningOn(config: Config, port: number): Config {
   return { ...config, port, baseUrl: config.isBaseUrlSet ? config.baseUrl : localUrl(config.host, port) };
 }
 
-function configOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: number) {
+function toConfig(settings: EnvironmentSettings, texts: Texts, fetchesMax: number) {
   const host = listenAddress(settings.HOST);
   const baseUrl = settings.BASE_URL === undefined ? null : new URL(originOf(settings.BASE_URL));
   const isOnLoopback = isLoopbackAddress(host) && (baseUrl === null || isLoopbackUrl(baseUrl));
-  const dispatchConcurrency = concurrencyOf(settings, texts, fetchesMax);
+  const dispatchConcurrency = attemptConcurrency(settings, texts, fetchesMax);
   return {
     /** 0: any free port, which `listeningOn` fills in. */
     port: settings.PORT,
@@ -81,7 +81,7 @@ function configOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: numbe
     /** 32 bytes; null: the key file next to the database. */
     secretKey: settings.SECRET_KEY === undefined ? null : readKey(settings.SECRET_KEY),
     bootstrapApiKey: settings.BOOTSTRAP_API_KEY ?? null,
-    signUps: signUpsOf(settings, isOnLoopback),
+    signUps: signUpsSetting(settings, isOnLoopback),
     trustedProxies: settings.TRUSTED_PROXIES,
     /** Per account; 0: no limit. */
     rateLimitPerSecond: settings.RATE_LIMIT_PER_SECOND,
@@ -93,7 +93,7 @@ function configOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: numbe
     dispatchConcurrency,
     dispatchPerHost: settings.DISPATCH_PER_HOST,
     keepsConnections: settings.KEEP_CONNECTIONS === "on",
-    ...notificationsOf(dispatchConcurrency, fetchesMax),
+    ...notificationConcurrency(dispatchConcurrency, fetchesMax),
     /** null: finished actions are kept for ever. */
     retentionDays: settings.RETENTION_DAYS ?? null,
     allowedPrivateTargets: settings.ALLOWED_PRIVATE_TARGETS,
@@ -104,11 +104,11 @@ function configOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: numbe
     approvalTtlHours: settings.APPROVAL_TTL_HOURS ?? null,
     agentApproval: settings.AGENT_APPROVAL ?? (isOnLoopback ? "elicit" : "off"),
     /** null: no mail is sent. */
-    mail: mailOf(settings),
+    mail: mailSettings(settings),
     /** null: people log in by password only. */
-    oidc: oidcOf(settings),
+    oidc: oidcSettings(settings),
     /** null: clients of /mcp need a key. */
-    oauth: oauthOf(settings, baseUrl),
+    oauth: oauthSetting(settings, baseUrl),
     /** null: /metrics needs no token. */
     metricsToken: settings.METRICS_TOKEN ?? null,
     /** null: /metrics is served at `port`. */
@@ -119,12 +119,12 @@ function configOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: numbe
     settings,
     given: new Set(Object.keys(texts)),
     /** Notices for the operator about settings that are valid but probably not intended. */
-    warnings: warningsOf(settings, { host, baseUrl, dispatchConcurrency, fetchesMax }),
+    warnings: configWarnings(settings, { host, baseUrl, dispatchConcurrency, fetchesMax }),
   };
 }
 
 /** Trying Outgate out needs no setting; with approvers set, no new account may send without them. */
-function signUpsOf({ SIGNUPS, APPROVERS, AGENT_APPROVAL }: EnvironmentSettings, isOnLoopback: boolean): SignUps {
+function signUpsSetting({ SIGNUPS, APPROVERS, AGENT_APPROVAL }: EnvironmentSettings, isOnLoopback: boolean): SignUps {
   if (SIGNUPS === "open") return "open";
   if (SIGNUPS === "closed") return { closedBy: "SIGNUPS" };
   if (!isOnLoopback) return { closedBy: "HOST" };
@@ -184,7 +184,7 @@ interface Derived {
   readonly fetchesMax: number;
 }
 
-function warningsOf(settings: EnvironmentSettings, { host, baseUrl, dispatchConcurrency, fetchesMax }: Derived) {
+function configWarnings(settings: EnvironmentSettings, { host, baseUrl, dispatchConcurrency, fetchesMax }: Derived) {
   const { DISPATCH_CONCURRENCY: wanted, MAILGUN_API_KEY, MAILGUN_DOMAIN, MAILGUN_FROM } = settings;
   return textsWhere([
     [
@@ -233,7 +233,7 @@ export function releaseText({ version, commit }: Release): string {
 const COMMIT_CHARS_SHOWN = 12;
 
 /** null: no key is set, so no mail is sent. */
-function mailOf(settings: EnvironmentSettings) {
+function mailSettings(settings: EnvironmentSettings) {
   const { MAILGUN_API_KEY: apiKey, MAILGUN_DOMAIN: domain, MAILGUN_FROM: from, MAILGUN_URL: url } = settings;
   if (apiKey === undefined || domain === undefined) return null;
   return { apiKey, domain, from: from ?? `Outgate <outgate@${domain}>`, url: new URL(url).origin };
@@ -247,13 +247,13 @@ function mayUseOAuth({ BASE_URL: baseUrl, HOST: host = "127.0.0.1" }: Texts): bo
 }
 
 /** On by default only if hosted clients can reach it, because some clients ignore a configured key once OAuth is announced. */
-function oauthOf({ OAUTH, OAUTH_REGISTRATION }: EnvironmentSettings, baseUrl: URL | null) {
+function oauthSetting({ OAUTH, OAUTH_REGISTRATION }: EnvironmentSettings, baseUrl: URL | null) {
   const isOn = OAUTH === undefined ? baseUrl?.protocol === "https:" : OAUTH === "on";
   return isOn ? { registration: OAUTH_REGISTRATION === "on" } : null;
 }
 
 /** null: not set. `problemsBetween` refuses a part of the settings. */
-function oidcOf(settings: EnvironmentSettings) {
+function oidcSettings(settings: EnvironmentSettings) {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = settings;
   if (issuer === undefined || clientId === undefined || clientSecret === undefined) return null;
   const allowedDomains = settings.OIDC_ALLOWED_DOMAINS.map((domain) => domain.toLowerCase());
@@ -274,19 +274,19 @@ const NOTIFICATIONS_MIN = 2;
  * How many fetches Bun makes at once. Further ones wait inside Bun while their deadline runs, so slow targets would make
  * healthy ones time out (measured: 2.4 s behind 256 slow ones). Bun reads the variable only when it starts.
  */
-function fetchesMaxOf(text: string | undefined): number {
+function readFetchesMax(text: string | undefined): number {
   const count = /^\d{1,5}$/.test(text ?? "") ? Number(text) : 0;
   return count >= 1 && count <= BUN_FETCHES_MAX ? count : BUN_FETCHES_DEFAULT;
 }
 
 /** Concurrent attempts. The default leaves a quarter of Bun's fetches to mails and callbacks. */
-function concurrencyOf(settings: EnvironmentSettings, texts: Texts, fetchesMax: number): number {
+function attemptConcurrency(settings: EnvironmentSettings, texts: Texts, fetchesMax: number): number {
   if (texts.DISPATCH_CONCURRENCY !== undefined) return settings.DISPATCH_CONCURRENCY;
   return Math.min(settings.DISPATCH_CONCURRENCY, Math.max(1, Math.floor(fetchesMax * 0.75)));
 }
 
 /** Concurrent callbacks and mails: the fetches that attempts leave free, at least one of each. */
-function notificationsOf(dispatchConcurrency: number, fetchesMax: number) {
+function notificationConcurrency(dispatchConcurrency: number, fetchesMax: number) {
   const left = fetchesMax - dispatchConcurrency;
   const mailConcurrency = Math.max(1, Math.min(MAILS_IN_FLIGHT_MAX, Math.floor(left / 8)));
   const callbackConcurrency = Math.max(1, Math.min(CALLBACKS_IN_FLIGHT_MAX, left - mailConcurrency));
@@ -294,19 +294,19 @@ function notificationsOf(dispatchConcurrency: number, fetchesMax: number) {
 }
 
 /** The target policy of the settings. Throws an error for the operator that names invalid entries. */
-export function targetPolicyOf(config: Config): TargetPolicy {
+export function targetPolicy(config: Config): TargetPolicy {
   const policy = parseTargetPolicy({
     allowedPrivateTargets: config.allowedPrivateTargets,
     loopbackAllowed: config.isOnLoopback,
     ownOrigins: [config.baseUrl, ...listeningOrigins(config)],
-    testOrigins: testOriginsOf(config),
+    testOrigins: testOrigins(config),
   });
   if ("problems" in policy) throw new InvalidSettings(policy.problems);
   return policy;
 }
 
 /** A loopback BASE_URL is the host machine's: in a container, its port may differ from ours, and its name may not resolve. */
-function testOriginsOf(config: Config): ReadonlyMap<string, string> {
+function testOrigins(config: Config): ReadonlyMap<string, string> {
   const here = localUrl(config.host, config.port);
   const baseUrlFromHere = isLoopbackUrl(new URL(config.baseUrl)) ? here : config.baseUrl;
   return new Map([

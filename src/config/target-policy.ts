@@ -70,7 +70,7 @@ export function parseTargetPolicy(settings: TargetPolicySettings): TargetPolicy 
     names: new Set(entries.flatMap((entry) => ("name" in entry ? [entry.name] : []))),
     loopbackAllowed: settings.loopbackAllowed,
     own,
-    tests: testsOf(settings.testOrigins ?? new Map()),
+    tests: testTargets(settings.testOrigins ?? new Map()),
     listed,
   };
 }
@@ -226,9 +226,9 @@ function parseOwnOrigins(
   return {
     hostnames: new Set(targets.map(({ hostname }) => hostname)),
     addresses: new Set(literals.map(urlHostOf)),
-    ports: new Set(targets.flatMap(portsOf)),
+    ports: new Set(targets.flatMap(possiblePorts)),
     onlyOurPorts: new Set(targets.filter(isLocalHost).map(({ port }) => port)),
-    onlyOurHosts: new Set(targets.flatMap((target) => portsOf(target).map((port) => hostAt(target, port)))),
+    onlyOurHosts: new Set(targets.flatMap((target) => possiblePorts(target).map((port) => hostAt(target, port)))),
     machineAddresses,
   };
 }
@@ -236,7 +236,7 @@ function parseOwnOrigins(
 /** The path of ours that calls may reach, so that people can test the service with itself. It changes nothing. */
 const TEST_PATH = "/health";
 
-function testsOf(origins: ReadonlyMap<string, string>): ReadonlyMap<string, ParsedTarget> {
+function testTargets(origins: ReadonlyMap<string, string>): ReadonlyMap<string, ParsedTarget> {
   const tests = new Map<string, ParsedTarget>();
   for (const [origin, reachedAt] of origins) {
     const target = parseTarget(reachedAt + TEST_PATH);
@@ -282,7 +282,7 @@ function isThisMachine(address: Address): boolean {
 }
 
 /** The ports of a URL. Without one both defaults count, since http usually redirects to https. */
-function portsOf(target: NormalTarget): readonly number[] {
+function possiblePorts(target: NormalTarget): readonly number[] {
   return isLocalHost(target) || target.host !== target.hostname ? [target.port] : [80, 443];
 }
 

@@ -64,7 +64,7 @@ export const proxyFault: FaultOf = (value) => {
   return range.prefix === 0 ? "has an entry that holds every address: anybody could then write any" : null;
 };
 
-export function trustedProxiesOf(entries: readonly string[]): (address: string) => boolean {
+export function proxyMatcher(entries: readonly string[]): (address: string) => boolean {
   const ranges = entries.flatMap((entry) => parseRange(entry) ?? []);
   return (text) => {
     const address = ranges.length === 0 ? null : parseAddress(text);
@@ -85,7 +85,7 @@ export const databaseFault: FaultOf = (value) => {
   if (POSTGRES.test(value)) return postgresFault(value);
   if (REMOTE.test(value)) return remoteFault(value);
   if (!/^file:/i.test(value)) return "is not the address of a database";
-  const path = pathOf(value);
+  const path = urlPath(value);
   if (path === null || path.endsWith("/")) return "names no file";
   return path.startsWith(":") ? "names a store in memory, which forgets everything" : null;
 };
@@ -93,7 +93,7 @@ export const databaseFault: FaultOf = (value) => {
 export function readDatabase(url: string, authToken: string | null): Database {
   // The URL contains the password.
   if (isPostgresUrl(url)) return { kind: "remote", url, authToken: null };
-  const path = REMOTE.test(url) ? null : pathOf(url);
+  const path = REMOTE.test(url) ? null : urlPath(url);
   return path === null ? { kind: "remote", url, authToken } : { kind: "file", url, path };
 }
 
@@ -153,7 +153,7 @@ function remoteFault(value: string): string | null {
  * The real path of a database file with all symbolic links resolved, even before the file exists. Lock and log lie beside
  * it, whichever name was used. Throws an error for the operator if a link leads nowhere.
  */
-export function realPathOf(path: string): string {
+export function realPath(path: string): string {
   if (existsSync(path)) return realpathSync(path);
   const target = endOfLinks(path);
   const folder = dirname(target);
@@ -175,7 +175,7 @@ function endOfLinks(path: string): string {
 }
 
 /** The path of a `file:` URL as the driver reads it: percent-decoded, with an empty authority or `localhost`. */
-function pathOf(url: string): string | null {
+function urlPath(url: string): string | null {
   const path = /^file:(?:\/\/(?:localhost)?(?=\/))?((?!\/\/)[^?#\0]+)$/i.exec(url)?.[1];
   try {
     return path === undefined ? null : decodeURIComponent(path);

@@ -62,7 +62,7 @@ export function outOfBounds(
 }
 
 /** The credentials whose secrets may have been sent to the host of this URL. */
-export function forHostOf<Bounds extends Pick<CredentialBounds, "hosts">>(
+export function forOneHost<Bounds extends Pick<CredentialBounds, "hosts">>(
   url: string,
   credentials: readonly Bounds[],
 ): readonly Bounds[] {
@@ -85,7 +85,7 @@ export function describeBounds({ hosts, paths, methods }: CredentialBounds): str
 }
 
 /** What is risky about the bounds, one sentence each. */
-export function warningsOf(bounded: CredentialBounds): readonly string[] {
+export function boundWarnings(bounded: CredentialBounds): readonly string[] {
   const included = secretGivers(bounded);
   if (included.length === 0) return [];
   return [
@@ -135,7 +135,7 @@ const SECRET_GIVERS: readonly SecretGiver[] = [
 
 /** The endpoints within the bounds that answer with a new secret: of known services or, if there are none, general ones. */
 function secretGivers(bounds: CredentialBounds): readonly string[] {
-  const prefixes = bounds.paths?.map(segmentsOf) ?? null;
+  const prefixes = bounds.paths?.map(pathSegments) ?? null;
   const reached = SECRET_GIVERS.filter((giver) => reaches(bounds, prefixes, giver));
   const known = new Set(reached.flatMap(([host, , what]) => (host === null ? [] : [what])));
   const [[, , first] = []] = reached;
@@ -149,7 +149,7 @@ function reaches(
   prefixes: readonly (readonly string[])[] | null,
   [host, path, , its = ["POST"]]: SecretGiver,
 ): boolean {
-  const wanted = segmentsOf(path);
+  const wanted = pathSegments(path);
   return (
     (host === null || hosts.some((one) => mayBeHost(one, host))) &&
     (prefixes === null || prefixes.some((prefix) => alike(prefix, wanted))) &&
@@ -171,7 +171,7 @@ function mayBeHost(allowed: string, wanted: string): boolean {
 const SEGMENTS_READ = 16;
 
 /** The first segments of a path. */
-function segmentsOf(path: string): readonly string[] {
+function pathSegments(path: string): readonly string[] {
   return path.split("/", SEGMENTS_READ).filter((segment) => segment !== "");
 }
 

@@ -60,18 +60,20 @@ class LongTexts {
 
   #count(lane: EchoLane): void {
     this.#turns += 1;
-    for (const name of namesOf(lane)) this.#lastTurns.set(name, this.#turns);
+    for (const name of laneNames(lane)) this.#lastTurns.set(name, this.#turns);
   }
 
   #isBefore(lane: EchoLane, other: EchoLane): boolean {
-    const turnOf = (name: string) => this.#lastTurns.get(name) ?? 0;
-    const [account, key] = namesOf(lane);
-    const [otherAccount, otherKey] = namesOf(other);
-    return turnOf(account) < turnOf(otherAccount) || (account === otherAccount && turnOf(key) < turnOf(otherKey));
+    const lastTurn = (name: string) => this.#lastTurns.get(name) ?? 0;
+    const [account, key] = laneNames(lane);
+    const [otherAccount, otherKey] = laneNames(other);
+    return (
+      lastTurn(account) < lastTurn(otherAccount) || (account === otherAccount && lastTurn(key) < lastTurn(otherKey))
+    );
   }
 }
 
-function namesOf({ accountId, keyId }: EchoLane): readonly [account: string, key: string] {
+function laneNames({ accountId, keyId }: EchoLane): readonly [account: string, key: string] {
   return [accountId, `${accountId} ${keyId}`];
 }
 
@@ -104,8 +106,8 @@ export class Echo {
     this.#lane = lane;
     this.#msMax = msMax;
     const needles = [
-      ...others.flatMap((other) => needlesOf(other, false)),
-      ...secrets.flatMap((secret) => needlesOf(secret, true)),
+      ...others.flatMap((other) => toNeedles(other, false)),
+      ...secrets.flatMap((secret) => toNeedles(secret, true)),
     ];
     this.#isOfCall = secrets.length > 0;
     this.#needles = [...new Map(needles.map((needle) => [needle.text, needle])).values()];
@@ -176,15 +178,15 @@ export class Echo {
     let found: readonly Range[] = [];
     let ofCall: readonly Range[] = [];
     let shownTo = text.length;
-    for (const view of viewsOf(text)) {
+    for (const view of findViews(text)) {
       if (typeof view === "number") {
         yield view;
         continue;
       }
-      if (isCut) shownTo = Math.min(shownTo, startOf(view, this.#startIn(view.text)));
+      if (isCut) shownTo = Math.min(shownTo, sourceStart(view, this.#startIn(view.text)));
       const searched = lowerCase(view.text);
       for (const needle of this.#needles) {
-        const ranges = yield* rangesOf(view, searched, needle);
+        const ranges = yield* findRanges(view, searched, needle);
         // Merge at once: a text full of secrets has them in every view again.
         if (ranges.length > 0) found = merged([...found, ...ranges]);
         if (ranges.length > 0 && needle.isOfCall) ofCall = merged([...ofCall, ...ranges]);
@@ -239,7 +241,7 @@ interface Needle {
   readonly isLoose: boolean;
 }
 
-function needlesOf(secret: string, isOfCall: boolean): readonly Needle[] {
+function toNeedles(secret: string, isOfCall: boolean): readonly Needle[] {
   const bytes = Buffer.from(secret);
   const plain = [
     secret,
@@ -292,7 +294,7 @@ interface Replaced {
 }
 
 /** The text with its escapes decoded up to three times, and each of these with each form of bytes decoded. Numbers: see `Steps`. */
-function* viewsOf(text: string): Iterable<View | number> {
+function* findViews(text: string): Iterable<View | number> {
   for (const view of unescaped({ text, source: null })) {
     yield view;
     if (typeof view === "number") continue;
@@ -345,9 +347,9 @@ const FORMS: readonly Form[] = [
   // Lines of base64, joined.
   each(/(?<=[\w+/=-])[ \t]*\r?\n[ \t]*(?=[\w+/=-])/g, () => ""),
   // Quoted-printable (RFC 2045, section 6.7).
-  each(/=(?:[0-9a-f]{2}|\r?\n)/gi, (found) => byteOf(found.slice(1), 16)),
+  each(/=(?:[0-9a-f]{2}|\r?\n)/gi, (found) => toByte(found.slice(1), 16)),
   // A list of bytes, such as a Buffer in JSON.
-  each(/(?<![\w.])\d{1,3}(?![\w.])(?:[\s,;]+(?=\d{1,3}(?![\w.])))?/g, (found) => byteOf(found, 10)),
+  each(/(?<![\w.])\d{1,3}(?![\w.])(?:[\s,;]+(?=\d{1,3}(?![\w.])))?/g, (found) => toByte(found, 10)),
   // Hex with something between the bytes.
   each(/(?<!\w)(?:0x)?[0-9a-f]{2}(?!\w)(?:[\s,:;"'-]+(?=(?:0x)?[0-9a-f]{2}(?!\w)))?/gi, (found) =>
     found.replace(/^0x/i, "").slice(0, 2),
@@ -355,7 +357,7 @@ const FORMS: readonly Form[] = [
   ...[0, 1, 2, 3].map(base64From),
 ];
 
-function byteOf(digits: string, base: number): string {
+function toByte(digits: string, base: number): string {
   const code = Number.parseInt(digits, base);
   return code <= 0xff ? String.fromCharCode(code) : "";
 }
@@ -410,7 +412,7 @@ const SIGNS: ReadonlyMap<string, string> = new Map(
 /** Escapes of URLs, JSON, programs, HTML and Markdown. `\U0000` comes before the shorter one. */
 const ESCAPES = each(
   /%u[0-9a-f]{4}|%[0-9a-f]{2}|\\U0000[0-9a-f]{4}|\\u[0-9a-f]{4}|\\u\{[0-9a-f]{1,6}\}|\\x[0-9a-f]{2}|\\[0-3]?[0-7]{1,2}|\\[!-/:-@[-`{-~nrt]|&#x0{0,8}[0-9a-f]{1,6};?|&#0{0,8}\d{1,7};?|&[a-z]{2,16};/gi,
-  charOf,
+  unescapeChar,
 );
 
 const LETTERS: ReadonlyMap<string, string> = new Map([
@@ -419,18 +421,18 @@ const LETTERS: ReadonlyMap<string, string> = new Map([
   ["\\t", "\t"],
 ]);
 
-function charOf(escape: string): string {
+function unescapeChar(escape: string): string {
   const lower = escape.toLowerCase();
   const named = LETTERS.get(lower) ?? SIGNS.get(lower.slice(1, -1));
   if (named !== undefined) return named;
   if (/^&[a-z]/.test(lower)) return escape;
   if (/^\\[^\w]$/.test(escape) || escape === "\\_") return escape.slice(1);
   const digits = escape.replace(/^(?:%u?|\\[ux]?\{?|&#x?)/i, "").replace(/[;}]$/, "");
-  const code = Number.parseInt(digits, baseOf(escape));
+  const code = Number.parseInt(digits, escapeBase(escape));
   return code > 0x10_ff_ff ? escape : String.fromCodePoint(code);
 }
 
-function baseOf(escape: string): number {
+function escapeBase(escape: string): number {
   if (/^\\\d/.test(escape)) return 8;
   return /^&#\d/.test(escape) ? 10 : 16;
 }
@@ -453,21 +455,21 @@ function* replacedIn(view: View, form: Form): Steps<View | null> {
 }
 
 /** Where a start in the view is in the original text; within a replaced part, the start of that part. */
-function startOf({ source }: View, at: number): number {
+function sourceStart({ source }: View, at: number): number {
   if (source === null) return at;
   const last = lastBefore(source.replaced, at + 1);
-  if (last === undefined) return startOf(source.view, at);
+  if (last === undefined) return sourceStart(source.view, at);
   const behind = at - last.at - last.chars;
-  return startOf(source.view, behind < 0 ? last.sourceAt : last.sourceAt + last.sourceChars + behind);
+  return sourceStart(source.view, behind < 0 ? last.sourceAt : last.sourceAt + last.sourceChars + behind);
 }
 
 /** Where an end in the view is in the original text; within a replaced part, the end of that part. */
-function endOf({ source }: View, at: number): number {
+function sourceEnd({ source }: View, at: number): number {
   if (source === null) return at;
   const last = lastBefore(source.replaced, at);
-  if (last === undefined) return endOf(source.view, at);
+  if (last === undefined) return sourceEnd(source.view, at);
   const behind = Math.max(0, at - last.at - last.chars);
-  return endOf(source.view, last.sourceAt + last.sourceChars + behind);
+  return sourceEnd(source.view, last.sourceAt + last.sourceChars + behind);
 }
 
 /** The last part that begins before this position in the view. */
@@ -482,7 +484,7 @@ function lastBefore(replaced: readonly Replaced[], place: number): Replaced | un
 }
 
 /** Where the original text has the needle that is in the view. `searched`: the view in lower case. */
-function* rangesOf(view: View, searched: string, needle: Needle): Steps<readonly Range[]> {
+function* findRanges(view: View, searched: string, needle: Needle): Steps<readonly Range[]> {
   const ranges: Range[] = [];
   for (let at = searched.indexOf(needle.text); at !== -1; at = searched.indexOf(needle.text, at + 1)) {
     ranges.push(rangeIn(view, at, at + needle.text.length, needle));
@@ -496,7 +498,7 @@ function rangeIn(view: View, start: number, end: number, { isLoose }: Needle): R
   const isBase64 = (at: number) => isLoose && /[\w+/=-]/.test(view.text.charAt(at));
   const from = start > 0 && isBase64(start - 1) ? start - 1 : start;
   const to = end < view.text.length && isBase64(end) ? end + 1 : end;
-  return [startOf(view, from), endOf(view, to)];
+  return [sourceStart(view, from), sourceEnd(view, to)];
 }
 
 /** Whether the body of this answer is whole and can be searched as text. */

@@ -55,7 +55,7 @@ const KINDS: { readonly [Name in CredentialKind]: Kind<Extract<CredentialSetting
     apply(settings, request, secret, now) {
       const { header, timeHeader, value } = settings;
       const timestamp = writtenTime(settings, now);
-      const signature = signatureOf(settings, request, secret, timestamp);
+      const signature = hmacSignature(settings, request, secret, timestamp);
       const shown = filled(value, { timestamp, signature });
       const headers: readonly Header[] = [
         [header, shown],
@@ -72,17 +72,17 @@ function withWhole(header: string, value: string): Applied {
 }
 
 /** The kind for these settings. */
-function kindOf<Settings extends CredentialSettings>({ kind }: Settings): Kind<Settings> {
+function kindFor<Settings extends CredentialSettings>({ kind }: Settings): Kind<Settings> {
   // Safe: the table has each kind under the name in its settings.
   return KINDS[kind] as Kind<Settings>;
 }
 
 export function headersOfCredential(settings: CredentialSettings): readonly string[] {
-  return kindOf(settings).headers(settings);
+  return kindFor(settings).headers(settings);
 }
 
 export function applyCredential(settings: CredentialSettings, request: Unsigned, secret: string, now: Date): Applied {
-  return kindOf(settings).apply(settings, request, secret, now);
+  return kindFor(settings).apply(settings, request, secret, now);
 }
 
 export function secretProblem(kind: CredentialKind, secret: string): string | null {
@@ -124,7 +124,7 @@ function writtenTime({ time }: HmacScheme, now: Date): string {
   return String(time === "seconds" ? Math.floor(now.getTime() / 1_000) : now.getTime());
 }
 
-function signatureOf(
+function hmacSignature(
   { algorithm, encoding, signs }: HmacScheme,
   { url, method, body }: Unsigned,
   secret: string,

@@ -163,7 +163,7 @@ export function createCredentialRequestService(
       const all = await notices.rowsFor(accountId, now, (place) => `credential_requested:${place}` as const);
       const rows = all.slice(0, CREDENTIAL_REQUEST_RECIPIENTS_MAX);
       const asked = await requests.ask(request, declinedSince, rows, auditOf(caller, audited, now));
-      if (asked.kind !== "written" && asked.kind !== "matched") throw refusalOf(asked);
+      if (asked.kind !== "written" && asked.kind !== "matched") throw requestRefusal(asked);
       const isNew = asked.kind === "written";
       if (isNew) {
         notices.written(accountId, rows);
@@ -211,7 +211,7 @@ function notOpen(request: ListedCredentialRequest, now: Date): DomainError {
   return new DomainError("not_approvable", `This request is ${why} and can't be answered any more.`);
 }
 
-function refusalOf(asked: Extract<AskedCredential, { kind: "full" | "daily" }>): DomainError {
+function requestRefusal(asked: Extract<AskedCredential, { kind: "full" | "daily" }>): DomainError {
   if (asked.kind === "daily") {
     // 403, since clients would repeat a 429 in a second.
     return new TooEarly(

@@ -16,8 +16,8 @@ import {
   members,
   TestCredentialBody,
 } from "./schemas.ts";
-import { warningsOf } from "./bounds.ts";
-import { type CredentialService, type CredentialUses, daysOf, NO_USES, sumOf } from "./service.ts";
+import { boundWarnings } from "./bounds.ts";
+import { type CredentialService, type CredentialUses, usesByDay, NO_USES, sumOf } from "./service.ts";
 
 const given = CreateCredentialBody.properties;
 
@@ -80,9 +80,9 @@ export function serializeCredential(credential: Credential, uses: CredentialUses
     ...(settings.kind === "basic" && { username: settings.username }),
     ...(settings.kind === "hmac" && { hmac: settings }),
     last4: credential.hint,
-    usesLastWeek: sumOf(daysOf(uses, id)),
+    usesLastWeek: sumOf(usesByDay(uses, id)),
     echoedBy: credential.echoes,
-    warnings: warningsOf(credential),
+    warnings: boundWarnings(credential),
   });
 }
 

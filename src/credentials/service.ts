@@ -55,7 +55,7 @@ function keysChanged(before: readonly string[], after: readonly string[]): Audit
 }
 
 /** Differs after each change, also of a credential that took the name of a deleted one. */
-export function versionOf({ id, revision }: Credential): string {
+export function credentialVersion({ id, revision }: Credential): string {
   return `${id} ${revision}`;
 }
 
@@ -113,7 +113,7 @@ export function createCredentialService(
       if (role !== "owner") return null;
       // Each use is an audit entry.
       const kinds = ["credential_used", "credential_tested"] as const;
-      return usesOf(await audit.count({ accountId, kinds, until: clock.now(), days: CREDENTIAL_USE_DAYS }));
+      return countUses(await audit.count({ accountId, kinds, until: clock.now(), days: CREDENTIAL_USE_DAYS }));
     },
 
     /** Adds a credential. `store` writes it, with what belongs in the same commit. Throws `validation_error`, also when full. */
@@ -171,7 +171,7 @@ export function createCredentialService(
 
     /**
      * Changes a credential. Actions requested with it use the secret and bounds as they are at their next send. `shown`: what
-     * `versionOf` returned when it was shown; null: it doesn't matter. Throws `not_found`, and `validation_error` for another version.
+     * `credentialVersion` returned when it was shown; null: it doesn't matter. Throws `not_found`, and `validation_error` for another version.
      */
     async change(
       caller: Caller,
@@ -187,7 +187,7 @@ export function createCredentialService(
       for (let tries = 0; tries < TRIES_MAX; tries += 1) {
         // Read it in each try: it may have been replaced by one of another kind.
         const stored = await find(caller, name);
-        if (shown !== null && shown !== versionOf(stored)) throw invalidField("version", CHANGED_SINCE);
+        if (shown !== null && shown !== credentialVersion(stored)) throw invalidField("version", CHANGED_SINCE);
         const { id, accountId, settings } = stored;
         const problem = secret === undefined ? null : secretProblem(settings.kind, secret);
         const issues = [
@@ -246,7 +246,7 @@ export interface CredentialUses {
   readonly isWhole: boolean;
 }
 
-export function usesOf({ counts, isWhole }: AuditCounts): CredentialUses {
+export function countUses({ counts, isWhole }: AuditCounts): CredentialUses {
   const byDay = new Map<string, readonly number[]>();
   for (const { subject, daysAgo, count } of counts) {
     byDay.set(subject, (byDay.get(subject) ?? NONE).with(CREDENTIAL_USE_DAYS - 1 - daysAgo, count));
@@ -257,7 +257,7 @@ export function usesOf({ counts, isWhole }: AuditCounts): CredentialUses {
 const NONE: readonly number[] = Array.from({ length: CREDENTIAL_USE_DAYS }, () => 0);
 
 /** The number of uses of one credential per day, oldest first. */
-export function daysOf({ byDay }: CredentialUses, id: string): readonly number[] {
+export function usesByDay({ byDay }: CredentialUses, id: string): readonly number[] {
   return byDay.get(id) ?? NONE;
 }
 

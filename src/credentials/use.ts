@@ -13,7 +13,7 @@ import { isPrivateAddress, mayGoPlain, type TargetPolicy } from "../config/targe
 import type { Secrets } from "../crypto/secrets.ts";
 import type { OutboundRequest, Route } from "../outbound/sender.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { describeBounds, forHostOf, outOfBounds } from "./bounds.ts";
+import { describeBounds, forOneHost, outOfBounds } from "./bounds.ts";
 import { Echo, type EchoLane } from "./echo.ts";
 import { applyCredential, clashingHeader } from "./kinds.ts";
 import { type KnownCredentials, mayUse } from "./known.ts";
@@ -89,7 +89,7 @@ export function createCredentialUse(
     const name = hosts.defaultCredentialOf({ accountId, host: request.host });
     const found = name === null ? null : known.find(accountId, name);
     if (found === null || !mayUse(caller, found) || refusal(found, request) !== null) return request;
-    return { ...request, extras: { ...request.extras, credential: requestedOf(found) } };
+    return { ...request, extras: { ...request.extras, credential: toRequested(found) } };
   };
 
   /**
@@ -193,7 +193,7 @@ export function createCredentialUse(
       if (credential === null) throw invalidField("credential", unusable(caller, known.of(caller.accountId)));
       const refused = refusal(credential, request);
       if (refused !== null) throw refused;
-      return { ...request, extras: { ...request.extras, credential: requestedOf(credential) } };
+      return { ...request, extras: { ...request.extras, credential: toRequested(credential) } };
     },
 
     /**
@@ -225,7 +225,7 @@ export function createCredentialUse(
     forAttempt(action: Action): AttemptCredential | null {
       const { accountId, host, method, createdBy: actor, keyId: key } = action;
       const { credential: requested } = action.extras;
-      const others = forHostOf(action.url, known.of(accountId))
+      const others = forOneHost(action.url, known.of(accountId))
         .filter((one) => one.id !== requested?.id)
         // First those that the key itself can bring there.
         .toSorted((one, other) => {
@@ -243,7 +243,7 @@ export function createCredentialUse(
         others,
         host,
         detail: { action: action.id },
-        check: (credential, now) => faultOf(credential, action, now),
+        check: (credential, now) => findFault(credential, action, now),
         entry: ({ id: subject, name }, at) => {
           const detail = { via: "system", name, action: action.id, key, host, method };
           return { at, accountId, actor, kind: "credential_used", subject, client: "", detail };
@@ -296,7 +296,7 @@ interface AttemptCredential {
 }
 
 /** Why a credential may not be sent with an action now, or null. */
-function faultOf(credential: Credential, action: Action, now: Date): Fault | null {
+function findFault(credential: Credential, action: Action, now: Date): Fault | null {
   const fault = stateFault(credential, now);
   if (fault !== null) return fault;
   const { keyId, creator, headers } = action;
@@ -315,7 +315,7 @@ function stateFault(credential: Credential, now: Date): Fault | null {
 }
 
 /** What an action stores about its credential. */
-function requestedOf({ id, name, settings, hint, hosts, paths, methods }: Credential): RequestedCredential {
+function toRequested({ id, name, settings, hint, hosts, paths, methods }: Credential): RequestedCredential {
   return {
     id,
     name,

@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { StoreUnavailable } from "../core/store.ts";
-import { realPathOf, KEY_BYTES, KEY_FORMS, readKey } from "../config/values.ts";
+import { realPath, KEY_BYTES, KEY_FORMS, readKey } from "../config/values.ts";
 
 /** The purpose of a subkey. Each has its own key, so that a leak of one does not affect the others. */
 type Purpose =
@@ -95,7 +95,7 @@ export function loadMasterKey({ secretKey, keyFile, databaseExists, random }: Ke
 export function keyFileOf(databasePath: string): string {
   const besideLink = `${databasePath}.key`;
   if (existsSync(besideLink)) return besideLink;
-  const real = realPathOf(databasePath);
+  const real = realPath(databasePath);
   return real === resolve(databasePath) ? besideLink : `${real}.key`;
 }
 

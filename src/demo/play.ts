@@ -67,8 +67,8 @@ export async function playDay(
   await passUntil(new Date(begunMs + DAY_MINUTES * MINUTE_MS), owner, clock);
   clock.moveTo(machineNow());
   const { data } = await owner.countActions();
-  const countOf = (status: Action["status"]) => data.find((one) => one.status === status)?.count ?? 0;
-  return { actions: data.reduce((sum, { count }) => sum + count, 0), waiting: countOf("awaiting_approval") };
+  const countWith = (status: Action["status"]) => data.find((one) => one.status === status)?.count ?? 0;
+  return { actions: data.reduce((sum, { count }) => sum + count, 0), waiting: countWith("awaiting_approval") };
 }
 
 /** Waits for a create that a rule refuses. */
@@ -86,16 +86,16 @@ async function createAgents(
   { url }: DemoService,
   owner: OutgateClient,
 ): Promise<Readonly<Record<DemoAgent, OutgateClient>>> {
-  const clientOf = async (name: DemoAgent) => {
+  const agentClient = async (name: DemoAgent) => {
     const { key } = await owner.createKey({ name, role: "agent", hold: DEMO_AGENTS[name] });
     return createClient({ url, apiKey: key });
   };
   return {
-    "billing-agent": await clientOf("billing-agent"),
-    "crm-sync": await clientOf("crm-sync"),
-    "support-agent": await clientOf("support-agent"),
-    "deploy-bot": await clientOf("deploy-bot"),
-    cleanup: await clientOf("cleanup"),
+    "billing-agent": await agentClient("billing-agent"),
+    "crm-sync": await agentClient("crm-sync"),
+    "support-agent": await agentClient("support-agent"),
+    "deploy-bot": await agentClient("deploy-bot"),
+    cleanup: await agentClient("cleanup"),
   };
 }
 
@@ -110,12 +110,12 @@ async function letPeopleIn(
   const { link } = await owner.createInvitation({ email: marcus, role: "approver" });
   await enter(link, { password });
   const [{ id: accountId }, { data }] = [await owner.getAccount(), await owner.listPeople()];
-  const callerOf = (email: DemoPerson, role: MemberRole): Caller => {
+  const personCaller = (email: DemoPerson, role: MemberRole): Caller => {
     const person = data.find((one) => one.email === email);
     if (person === undefined) throw new Error(`The demo's service doesn't know ${email}.`);
     return { accountId, keyId: null, keyName: email, personId: person.id, role, hold: "none", actor: `user:${email}` };
   };
-  return { [dana]: callerOf(dana, "owner"), [marcus]: callerOf(marcus, "approver") };
+  return { [dana]: personCaller(dana, "owner"), [marcus]: personCaller(marcus, "approver") };
 }
 
 async function enter(link: string, fields: Readonly<Record<string, string>>): Promise<void> {

@@ -68,7 +68,7 @@ async function countStep(
   const from = await activity.position();
   const page = await activity.groups(from, { since: firstSlotOf("30d", now), limit: ACTIVITY_STEP_ROWS });
   if (page.position === from) return { isLast: true, until: null };
-  if (!isWritten) return { isLast: true, until: beginOf(page) };
+  if (!isWritten) return { isLast: true, until: pageBegin(page) };
   await nextTurn();
   const tally = new ActivityTally(now);
   const stored = await activity.stored(tally.slotsOf(page.groups));
@@ -81,24 +81,24 @@ async function countStep(
     if (!(await activity.put(write))) {
       // Another node has counted meanwhile, perhaps less: the next step begins where it ended. `Object.is`, because somebody may
       // have altered the position to something that is no number.
-      return { isLast: Object.is(await activity.position(), from), until: beginOf(page) };
+      return { isLast: Object.is(await activity.position(), from), until: pageBegin(page) };
     }
   } catch (error) {
     // A full disk can still be read: shows what is counted so far.
     if (!(error instanceof StoreUnavailable)) throw error;
-    return { isLast: true, until: beginOf(page) };
+    return { isLast: true, until: pageBegin(page) };
   }
-  return { isLast: page.isLast, until: endOf(page) };
+  return { isLast: page.isLast, until: pageEnd(page) };
 }
 
 /** The time of a page's first event, or of the page's end if none of its events count. */
-function beginOf(page: ActivityPage): Date | null {
+function pageBegin(page: ActivityPage): Date | null {
   const times = page.groups.map(({ at }) => at.getTime());
-  return times.length === 0 ? endOf(page) : new Date(Math.min(...times));
+  return times.length === 0 ? pageEnd(page) : new Date(Math.min(...times));
 }
 
 /** Where a page ends; null if it is the last one. A full page has an end even if nothing follows it. */
-function endOf({ isLast, at }: ActivityPage): Date | null {
+function pageEnd({ isLast, at }: ActivityPage): Date | null {
   return isLast ? null : at;
 }
 

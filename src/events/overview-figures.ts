@@ -71,7 +71,7 @@ interface Decisions {
 
 type Summed = Pick<ActivityFigures, "created" | "completed" | "failed" | "attempts" | "failedAttempts">;
 
-function placeOf({ kind, name }: ActivityName): string {
+function nameKey({ kind, name }: ActivityName): string {
   return `${kind} ${name}`;
 }
 
@@ -80,7 +80,7 @@ function countsBy(count: (name: keyof Summed) => number): Summed {
   return { created, completed, failed, attempts: count("attempts"), failedAttempts: count("failedAttempts") };
 }
 
-function sumOf(all: readonly Summed[]): Summed {
+function sumAll(all: readonly Summed[]): Summed {
   return countsBy((name) => all.reduce((sum, one) => sum + one[name], 0));
 }
 
@@ -107,37 +107,39 @@ interface Counted {
   readonly latencies: readonly NameLatency[];
 }
 
-export function figuresOf(counted: Counted): Omit<OverviewFigures, "range" | "since" | "countedUntil" | "hostHours"> {
+export function overviewFigures(
+  counted: Counted,
+): Omit<OverviewFigures, "range" | "since" | "countedUntil" | "hostHours"> {
   const { range, since, failing, slots: ofAll } = counted;
   const latency = mergeHistograms(ofAll.map((row) => row.latency));
   const [p50Ms, p95Ms, p99Ms] = percentilesOf(latency, [0.5, 0.95, 0.99]);
   const isMeasured = p50Ms !== undefined && p95Ms !== undefined && p99Ms !== undefined;
-  const all = { ...sumOf(ofAll), latency };
+  const all = { ...sumAll(ofAll), latency };
   return {
-    slots: slotsOf(range, since, ofAll),
+    slots: overviewSlots(range, since, ofAll),
     latency: isMeasured ? { p50Ms, p95Ms, p99Ms } : null,
     failing,
-    hosts: breakdownOf("host", counted, all),
-    keys: breakdownOf("key", counted, all),
-    decisions: decisionsOf(ofAll),
+    hosts: toBreakdown("host", counted, all),
+    keys: toBreakdown("key", counted, all),
+    decisions: sumDecisions(ofAll),
   };
 }
 
-function slotsOf(range: OverviewRange, since: Date, ofAll: readonly ActivityRow[]): readonly OverviewSlot[] {
+function overviewSlots(range: OverviewRange, since: Date, ofAll: readonly ActivityRow[]): readonly OverviewSlot[] {
   const { slotMinutes, slots } = OVERVIEW_RANGES[range];
   const byTime = Map.groupBy(ofAll, ({ at }) => at.getTime());
   return Array.from({ length: slots }, (_, index) => {
     const at = new Date(since.getTime() + index * slotMsOf(slotMinutes));
     const rows = byTime.get(at.getTime()) ?? [];
     const latency = mergeHistograms(rows.map((row) => row.latency));
-    const { failedAttempts: _failed, ...figures } = shareOf({ ...sumOf(rows), latency });
+    const { failedAttempts: _failed, ...figures } = toShare({ ...sumAll(rows), latency });
     return { at, ...figures };
   });
 }
 
 type Share = Summed & { readonly latency: Histogram };
 
-function shareOf({ created, completed, failed, attempts, failedAttempts, latency }: Share): ShareOfAll {
+function toShare({ created, completed, failed, attempts, failedAttempts, latency }: Share): ShareOfAll {
   const [p50Ms = null, p95Ms = null] = percentilesOf(latency, [0.5, 0.95]);
   return { created, completed, failed, attempts, failedAttempts, p50Ms, p95Ms };
 }
@@ -145,20 +147,20 @@ function shareOf({ created, completed, failed, attempts, failedAttempts, latency
 const OTHERS = { host: "other_hosts", key: "other_keys" } as const;
 
 /** The named ones, and all others as the total minus those: every call counts for one host and one key. */
-function breakdownOf(kind: "host" | "key", { names, shown, latencies }: Counted, all: Share): Breakdown {
-  const stored = new Map(latencies.map((one) => [placeOf(one), one.latency]));
+function toBreakdown(kind: "host" | "key", { names, shown, latencies }: Counted, all: Share): Breakdown {
+  const stored = new Map(latencies.map((one) => [nameKey(one), one.latency]));
   const named = shown
     .filter((one) => one.kind === kind)
-    .map((one) => ({ ...one, latency: stored.get(placeOf(one)) ?? new Map() }));
+    .map((one) => ({ ...one, latency: stored.get(nameKey(one)) ?? new Map() }));
   const count = names.filter((one) => one.kind === kind || one.kind === OTHERS[kind]).length;
   return {
-    named: named.map((one) => ({ name: one.name, ...shareOf(one) })),
-    others: count === named.length ? null : shareOf(without(all, named)),
+    named: named.map((one) => ({ name: one.name, ...toShare(one) })),
+    others: count === named.length ? null : toShare(without(all, named)),
   };
 }
 
 function without(all: Share, named: readonly Share[]): Share {
-  const sum = sumOf(named);
+  const sum = sumAll(named);
   // Not below 0: more may be counted between two reads.
   const left = countsBy((name) => Math.max(0, all[name] - sum[name]));
   const latencies = named.map(({ latency }) => latency);
@@ -166,7 +168,7 @@ function without(all: Share, named: readonly Share[]): Share {
 }
 
 /** The failing hosts. Failed attempts alone count only if none has completed: a successful retry is no failure. */
-export function failingOf(names: readonly NameTotals[]): readonly FailingHost[] {
+export function failingHosts(names: readonly NameTotals[]): readonly FailingHost[] {
   const failing = names.flatMap(({ kind, name: host, lastError, lastFailedAt, ...figures }) => {
     const { completed, failed, attempts, failedAttempts } = figures;
     const isFailing = failed > 0 || (failedAttempts > 0 && completed === 0);
@@ -184,7 +186,7 @@ export function failingOf(names: readonly NameTotals[]): readonly FailingHost[] 
 }
 
 /** The hours since `since` of each of these hosts, from its slots. A host without slots did nothing. */
-export function hoursOf(
+export function sumHostHours(
   hosts: readonly string[],
   slots: readonly HostSlot[],
   since: Date,
@@ -197,14 +199,14 @@ export function hoursOf(
       );
       const hours = Array.from({ length: DAY_MS / HOUR_MS }, (_, index) => {
         const at = new Date(since.getTime() + index * HOUR_MS);
-        return { at, ...sumOf(byHour.get(index) ?? []) };
+        return { at, ...sumAll(byHour.get(index) ?? []) };
       });
       return [host, hours] as const;
     }),
   );
 }
 
-function decisionsOf(rows: readonly ActivityRow[]): Decisions {
+function sumDecisions(rows: readonly ActivityRow[]): Decisions {
   const total = (name: "approved" | "rejected") => rows.reduce((sum, row) => sum + row[name], 0);
   const waits = mergeHistograms(rows.map((row) => row.waits));
   const [p50Ms = null, p95Ms = null] = percentilesOf(waits, [0.5, 0.95]);

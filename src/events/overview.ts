@@ -13,7 +13,7 @@ import type { ActivityName, ActivitySpan, ActivityStore } from "../core/activity
 import type { ActionStore, ScheduledRetries, WaitingApprovals } from "../core/store.ts";
 import { firstSlotOf, type OverviewRange, slotMsOf } from "../core/activity.ts";
 import { type CountActivity, keptSince } from "./activity-job.ts";
-import { failingOf, figuresOf, hoursOf, type OverviewFigures, shownNames } from "./overview-figures.ts";
+import { failingHosts, overviewFigures, sumHostHours, type OverviewFigures, shownNames } from "./overview-figures.ts";
 
 /** The overview, and what is waiting now. */
 export interface OverviewAnswer {
@@ -94,21 +94,21 @@ async function readOverview(
   const { activity } = store;
   const countedUntil = await countActivity.upToNow();
   const now = clock.now();
-  const span = spanOf(accountId, range, now);
+  const span = overviewSpan(accountId, range, now);
   const { since } = span;
-  const day = spanOf(accountId, "24h", now);
+  const day = overviewSpan(accountId, "24h", now);
   const { slots, names } = await activity.read(span);
   const shown = shownNames(names);
-  const failing = failingOf(names);
+  const failing = failingHosts(names);
   const hosts = [...new Set([...shown.flatMap(hostIn), ...failing.map(({ host }) => host)])];
   const latencies = await activity.latencies(span, shown);
-  const hostHours = hoursOf(hosts, await activity.hostSlots(day, hosts), day.since);
-  const figures = figuresOf({ range, since, slots, names, shown, failing, latencies });
+  const hostHours = sumHostHours(hosts, await activity.hostSlots(day, hosts), day.since);
+  const figures = overviewFigures({ range, since, slots, names, shown, failing, latencies });
   return { range, since: keptSince(since, config.retentionDays, now), countedUntil, ...figures, hostHours };
 }
 
 /** The slots of a range. Leaves out later ones, from before the clock was set back. */
-function spanOf(accountId: string, range: OverviewRange, now: Date): ActivitySpan {
+function overviewSpan(accountId: string, range: OverviewRange, now: Date): ActivitySpan {
   const since = firstSlotOf(range, now);
   const { slotMinutes, slots } = OVERVIEW_RANGES[range];
   const until = new Date(since.getTime() + slots * slotMsOf(slotMinutes));

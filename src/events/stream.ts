@@ -2,7 +2,7 @@ import { type ActionSerializer, eventJson } from "../receipts/action-json.ts";
 import { seeAll } from "../receipts/see.ts";
 import { type Caller, viewOf } from "../core/roles.ts";
 import { type EventStream, type Feed, positionText } from "./feed.ts";
-import { type Log, traceOf } from "../observability/log.ts";
+import { type Log, stackTrace } from "../observability/log.ts";
 import { StoreUnavailable, type ActionChange } from "../core/store.ts";
 import { dropBodyFirst } from "../http/body.ts";
 import type { RequestContext } from "../http/request.ts";
@@ -46,7 +46,7 @@ export function createStreamEvents(deps: EventsDeps, serialize: ActionSerializer
     const logFault = (error: unknown) => {
       // No bug: the store is away, which its writers log.
       if (error instanceof StoreUnavailable) return;
-      log.error("http.failed", { request_id: name.logId, route: context.route, error: traceOf(error) });
+      log.error("http.failed", { request_id: name.logId, route: context.route, error: stackTrace(error) });
     };
     const ended = (why: SseEnd | Error) => {
       left();
@@ -58,7 +58,7 @@ export function createStreamEvents(deps: EventsDeps, serialize: ActionSerializer
         duration_ms: Math.round(clock.monotonicMs() - openedMs),
       });
     };
-    const source = sourceOf(stream, textOf.bind(null, caller), extraText.bind(null, caller), beatsMax);
+    const source = eventSource(stream, textOf.bind(null, caller), extraText.bind(null, caller), beatsMax);
     return answerEvents(context, source, { clock, draining, revoked: caller.revoked, ended, failedLate: logFault });
   };
   return async (context, caller, left = () => {}) => {
@@ -74,7 +74,7 @@ export function createStreamEvents(deps: EventsDeps, serialize: ActionSerializer
 /** How long a browser waits before it reconnects. By default it waits three seconds or more. */
 const RETRY_MS = 1_000;
 
-function sourceOf(
+function eventSource(
   stream: EventStream,
   textOf: (changes: readonly ActionChange[]) => Promise<string>,
   extraText: () => Promise<string>,
@@ -152,7 +152,7 @@ function eventText({ seq, at, action, isLateResult }: ActionChange, data: string
 const refuseQuery = queryCheck(NO_QUERY);
 
 /** What our pages get of a change: enough to know whether they show the action, but nothing secret. */
-export function pageEventsOf(_caller: Caller, { id, status }: Action): string {
+export function pageEvents(_caller: Caller, { id, status }: Action): string {
   return JSON.stringify({ id, status });
 }
 

@@ -16,7 +16,7 @@ import type { Store } from "../core/store.ts";
 import { createApiRoutes, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { fieldOf, likenessOf, numberOf } from "./likeness.ts";
+import { fieldText, describeLikeness, plainNumber } from "./likeness.ts";
 
 const grantIdSchema = t.idSchema("grt", "Id of a grant.", "GrantId");
 
@@ -96,7 +96,7 @@ export class KnownGrants extends AccountCache<Grant, ReadonlyMap<string, readonl
       if (over.has(grant.id) || !isInForce(grant, now)) continue;
       const { vary } = grant;
       const name = JSON.stringify(vary);
-      const likeness = likenesses.get(name) ?? likenessOf(request, vary, this.#hashOf);
+      const likeness = likenesses.get(name) ?? describeLikeness(request, vary, this.#hashOf);
       likenesses.set(name, likeness);
       if (likeness !== grant.likeness || !isWithin(grant, request) || !(await this.#isByApprover(grant, now))) continue;
       const detail = { grant: grant.id, calls: grant.calls, method: request.method, host: request.host };
@@ -123,7 +123,7 @@ function isWithin({ vary, max }: Grant, request: ActionRequest): boolean {
   return vary.every((path) => {
     const most = max[path];
     if (most === undefined) return true;
-    const number = numberOf(fieldOf(request, path));
+    const number = plainNumber(fieldText(request, path));
     return number !== null && number <= most;
   });
 }
@@ -181,9 +181,9 @@ export function createGrantService({ clock, ids, store }: AppContext, known: Kno
         throw new DomainError("forbidden", `${who}, can allow more calls like this.`);
       }
       const { minutes, calls, vary = [], max = {} } = terms;
-      const issues = issuesOf(action, terms);
+      const issues = termIssues(action, terms);
       if (issues.length > 0) throw invalidFields(issues);
-      const likeness = likenessOf(action, vary, hashOf);
+      const likeness = describeLikeness(action, vary, hashOf);
       if (likeness === null) {
         const message = "The body of this action can't be compared with others: it is not JSON, or too large.";
         throw invalidFields([{ field: "grant.vary", message }]);
@@ -216,7 +216,7 @@ export function createGrantService({ clock, ids, store }: AppContext, known: Kno
   };
 }
 
-function issuesOf(action: Action, { vary = [], max = {} }: GrantTerms): readonly Issue[] {
+function termIssues(action: Action, { vary = [], max = {} }: GrantTerms): readonly Issue[] {
   const { policy, keyId } = action;
   if (keyId === "")
     return [{ field: "grant", message: "A grant is for the calls of a key, and no key created this action." }];
@@ -226,7 +226,7 @@ function issuesOf(action: Action, { vary = [], max = {} }: GrantTerms): readonly
   }
   return [
     ...vary.flatMap((path, n) => {
-      const text = fieldOf(action, path);
+      const text = fieldText(action, path);
       const message =
         "The body of this action has no plain value there. Paths look like body.amount or body.items[0].id.";
       return text === null ? [{ field: `grant.vary.${n}`, message }] : [];
@@ -234,7 +234,7 @@ function issuesOf(action: Action, { vary = [], max = {} }: GrantTerms): readonly
     ...Object.entries(max).flatMap(([path, most]): readonly Issue[] => {
       const field = `grant.max.${path}`;
       if (!vary.includes(path)) return [{ field, message: "Must be one of `vary`." }];
-      const number = numberOf(fieldOf(action, path));
+      const number = plainNumber(fieldText(action, path));
       if (number === null)
         return [{ field, message: "Is not a number from 0 with at most 3 decimals in this action." }];
       return number > most ? [{ field, message: `Must be at least ${number}, which this action has.` }] : [];

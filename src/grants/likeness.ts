@@ -10,7 +10,7 @@ import { sentTarget } from "../core/target.ts";
  * and how it is retried, and the body without the members that may differ. The requester's texts may differ. Null: its body
  * can't be compared.
  */
-export function likenessOf(
+export function describeLikeness(
   request: ActionRequest,
   vary: readonly string[],
   hashOf: (text: string) => string,
@@ -32,12 +32,12 @@ export function likenessOf(
 }
 
 /** The value of a member that may differ, as it is written; null: it is missing, or no plain value. */
-export function fieldOf(request: ActionRequest, path: string): string | null {
-  return fieldsOf(request)?.find((field) => field.path === path)?.text ?? null;
+export function fieldText(request: ActionRequest, path: string): string | null {
+  return requestFields(request)?.find((field) => field.path === path)?.text ?? null;
 }
 
 /** The number in a JSON text; null: it is none, or can't be compared exactly. */
-export function numberOf(text: string | null): number | null {
+export function plainNumber(text: string | null): number | null {
   return text !== null && PLAIN_NUMBER.test(text) ? Number(text) : null;
 }
 
@@ -47,13 +47,13 @@ const PLAIN_NUMBER = /^(0|[1-9]\d{0,11})(\.\d{1,3})?$/;
 /** The body to compare, without the values of members that may differ, each of which must be there once. */
 function bodyParts(request: ActionRequest, vary: ReadonlySet<string>): unknown {
   if (vary.size === 0) return [request.body];
-  const fields = fieldsOf(request);
+  const fields = requestFields(request);
   if (fields === null || fields.filter(({ path }) => vary.has(path)).length !== vary.size) return null;
   return fields.map(({ path, text }) => (vary.has(path) ? [path] : [path, text]));
 }
 
 /** The plain values of a JSON body with their paths; null: it is no JSON body, or too large to compare. */
-export function fieldsOf(request: ActionRequest): readonly JsonLeaf[] | null {
+export function requestFields(request: ActionRequest): readonly JsonLeaf[] | null {
   const { body } = request;
   const member = bodyMemberOf(request);
   if (body === null || member === null || !isJsonMember(member) || body.length > GRANT_BODY_CHARS_MAX) return null;

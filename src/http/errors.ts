@@ -1,7 +1,7 @@
 import { NotFoundError } from "elysia";
 import { asDomainError, errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, LinkGone } from "../core/domain-error.ts";
-import { type Log, traceOf } from "../observability/log.ts";
+import { type Log, stackTrace } from "../observability/log.ts";
 import { createOwnTurns } from "../runtime/fair-share.ts";
 import { problemPage } from "../ui/problem.tsx";
 import { json, acceptsHtml, prefersJson, page } from "./response.ts";
@@ -62,7 +62,7 @@ export async function refuse(
       request_id: context.name.logId,
       error_id: requestId,
       route: context.route,
-      error: traceOf(error),
+      error: stackTrace(error),
     });
   }
   context.errorCode = failure.code;

@@ -94,7 +94,7 @@ function slackQuestion({ ask, action, history, baseUrl }: Question): string {
   const sent = asSent(action);
   const { method, host, url } = sent;
   const reminder = ask === "requested" ? "" : "Reminder: ";
-  return slackJson(`${reminder}${subjectOf(sent)}`, [
+  return slackJson(`${reminder}${messageSubject(sent)}`, [
     { type: "header", text: plain(`${method} ${endOfHost(host)}`) },
     section(url),
     quiet(ask === "requested" ? "Awaiting approval" : "Reminder: still awaiting approval"),
@@ -272,7 +272,7 @@ function webhookQuestion({ ask, at, action, history, baseUrl }: Question): strin
  * of the id, because clients put mails with one subject into one conversation: a decision could meet the wrong one of two equal
  * requests.
  */
-export function subjectOf(
+export function messageSubject(
   { id, run: latest, method, host, url, title }: Pick<Action, "id" | "run" | "method" | "host" | "url" | "title">,
   run = latest,
 ): string {

@@ -56,7 +56,7 @@ export async function createMailgun(
       let outcome: Outcome | Stopped | null = null;
       const client = mailgun.client({ username: "api", key: apiKey, url, useFetch: true });
       callBy(client, async (request) => (outcome = await sender.send(request, limits)), own);
-      await client.messages.create(domain, { from, ...fieldsOf(mail, domain) });
+      await client.messages.create(domain, { from, ...mailFields(mail, domain) });
       if (outcome === null) throw new Error("The library answered without a call.");
       return deliveryFrom(outcome, clock.now(), limits.timeoutMs);
     },
@@ -83,7 +83,7 @@ function callBy(client: object, send: (request: OutboundRequest) => Promise<unkn
   (client as { request: { requestProvider: Interfaces.IRequestProvider } }).request.requestProvider = provider;
 }
 
-function fieldsOf({ to, subject, text, html, id, event, actionId, follows }: Mail, domain: string) {
+function mailFields({ to, subject, text, html, id, event, actionId, follows }: Mail, domain: string) {
   /** The `Message-ID` of a mail, in angle brackets (RFC 5322, 3.6.4). */
   const messageId = (of: Mail["event"]) => `<${id}.${of}@${domain}>`;
   return {

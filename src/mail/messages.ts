@@ -25,7 +25,7 @@ import {
   credentialSentence,
   endOfHost,
   groupedFacts,
-  subjectOf,
+  messageSubject,
 } from "./chat-messages.ts";
 import { waitingText } from "../ui/text.ts";
 import type { Credential, CredentialRequest } from "../core/credential.ts";
@@ -86,7 +86,7 @@ export function approvalMessage(mail: ApprovalMail, linkKind: keyof typeof TERMS
   const { action, run, links, receiptUrl, baseUrl } = mail;
   const asked = askedFor(mail);
   const sent = asSent(action);
-  const content = email(subjectOf(sent, run), [
+  const content = email(messageSubject(sent, run), [
     ...question(sent, waitingText(action), asked),
     buttons(
       { label: "Approve", href: links.approve, look: "filled" },
@@ -138,7 +138,7 @@ export function channelMessage(mail: ChannelMail): Mail {
   const isReminder = event === "reminded";
   const waiting = `${isReminder ? "Nobody has decided yet. " : ""}${waitingText(action)}`;
   const open = { label: "Open in Outgate to decide", above: "Decide in Outgate, after you log in" };
-  const content = email(`${isReminder ? "Reminder: " : ""}${subjectOf(sent, run)}`, [
+  const content = email(`${isReminder ? "Reminder: " : ""}${messageSubject(sent, run)}`, [
     ...question(sent, waiting, asked),
     buttons({ ...open, href: actionPageUrl(baseUrl, action.id), look: "filled" }),
     details(asked.details),
@@ -176,7 +176,7 @@ export function decisionMessage(mail: DecidedMail): Mail {
   const { action, run, decision, actor, reason, at, receiptUrl } = mail;
   const sent = asSent(action);
   const sentence = `${DECISION_WORDS[decision]} by ${whoText(actor)}`;
-  const content = email(`Re: ${subjectOf(sent, run)}`, [
+  const content = email(`Re: ${messageSubject(sent, run)}`, [
     opening(sentence, DECIDED, `${sentence}. ${DECIDED}`),
     call(sent),
     factTable([

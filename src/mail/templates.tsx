@@ -142,7 +142,7 @@ export type FactRow = readonly [name: string, value: string];
 export function factTable(rows: readonly FactRow[]): Part {
   return {
     text: rows.map(([name, value]) => `${name}: ${value}`).join("\n"),
-    html: rowsOf(
+    html: tableRows(
       rows.map(([name, value]) => [name, untrusted(value)]),
       16,
     ),
@@ -156,11 +156,11 @@ export function details(facts: readonly Fact[]): Part {
     return [label, isUrl ? <Address url={value} /> : untrusted(value)] as const;
   });
   const lines = facts.map(({ label, value }) => `${label}: ${visibleText(value)}`);
-  return headed("Details", lines, rowsOf(rows, 4), `${HEAD};margin-bottom:0`);
+  return headed("Details", lines, tableRows(rows, 4), `${HEAD};margin-bottom:0`);
 }
 
 /** A table of these rows. `above`: its margin in pixels. */
-function rowsOf(rows: readonly (readonly [name: string, value: Child])[], above: number) {
+function tableRows(rows: readonly (readonly [name: string, value: Child])[], above: number) {
   return (
     <table
       role="presentation"
@@ -209,9 +209,9 @@ export function question(sent: MaskedAction, waiting: string, { risks, hidden, w
     call(sent),
     ...(risks.length === 0 ? [] : [warnings(risks)]),
     bodyPart(sent),
-    ...(headers.length === 0 ? [] : [quoted("Headers", beginningOf(headers.join("\n")))]),
+    ...(headers.length === 0 ? [] : [quoted("Headers", quoteBeginning(headers.join("\n")))]),
     ...(hidden === null ? [] : [{ text: hidden, html: note(hidden, "margin-top:8px") }]),
-    ...(words.length === 0 ? [] : [requesterSays(beginningOf(words.flatMap(linesOfWords).join("\n")))]),
+    ...(words.length === 0 ? [] : [requesterSays(quoteBeginning(words.flatMap(linesOfWords).join("\n")))]),
   ];
 }
 
@@ -271,7 +271,7 @@ const isNote = ({ level }: DecisionFactsJson["risks"][number]) => level === "not
 function bodyPart(sent: MaskedAction): Part {
   const body = shownBody(sent);
   if (body === null) return { text: NO_BODY, html: <p style={`${SMALL};margin-top:16px`}>{NO_BODY}</p> };
-  const { lines, missing } = beginningOf(bodyLines(body));
+  const { lines, missing } = quoteBeginning(bodyLines(body));
   const rest = body.rest === null ? null : `Not shown: ${body.rest}.`;
   return quoted(`Body (${bodyKindText(sent)})`, { lines, missing: missing ?? rest });
 }
@@ -340,7 +340,7 @@ function markedLines({ lines, missing }: Quoted): readonly string[] {
   return [...lines.map((line) => `| ${visibleText(line)}`), ...(missing === null ? [] : [missing])];
 }
 
-function beginningOf(text: string): Quoted {
+function quoteBeginning(text: string): Quoted {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAIL_PART_BYTES_MAX) return { lines: withoutLinks(text).split("\n"), missing: null };
   // A streaming decoder drops a character that was cut in the middle.

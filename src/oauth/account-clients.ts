@@ -12,7 +12,7 @@ import { createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "
 import { jsonOf, noContent } from "../http/response.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { BAD_REDIRECT, type ClientMetadata, clientMetadata, isUsableRedirect } from "./clients.ts";
-import { artifactId, artifactPlace, payloadOf } from "./names.ts";
+import { artifactId, artifactPlace, openPayload } from "./names.ts";
 
 const OAuthClientId = t.idSchema("ocl", "The client id.");
 
@@ -66,9 +66,9 @@ export function createOAuthClientService(app: AppContext, secrets: Secrets, forg
   const { clock, ids } = app;
   const { oauth: store } = app.store;
   const connectionsByClient = async (accountId: string): Promise<ConnectionsByClient> =>
-    Map.groupBy(await store.connections(accountId, clock.now()), (grant) => payloadOf(secrets, grant)["clientId"]);
+    Map.groupBy(await store.connections(accountId, clock.now()), (grant) => openPayload(secrets, grant)["clientId"]);
 
-  const viewOf = (artifact: OAuthArtifact, connections: ConnectionsByClient) => {
+  const toView = (artifact: OAuthArtifact, connections: ConnectionsByClient) => {
     const stored = storedClient(secrets, artifact);
     return {
       id: stored.client_id,
@@ -106,7 +106,7 @@ export function createOAuthClientService(app: AppContext, secrets: Secrets, forg
       authorize(caller, "manage");
       const { accountId } = caller;
       const [clients, connections] = await Promise.all([store.clients(accountId), connectionsByClient(accountId)]);
-      return clients.map((client) => viewOf(client, connections));
+      return clients.map((client) => toView(client, connections));
     },
 
     /** Returns the secret, shown only now; null for a public client. Throws `validation_error`, also beyond `OAUTH_CLIENTS_PER_ACCOUNT_MAX`. */
@@ -144,7 +144,7 @@ export function createOAuthClientService(app: AppContext, secrets: Secrets, forg
       if (!(await store.addClient(artifact, auditOf(caller, entry, createdAt)))) {
         throw accountFull(OAUTH_CLIENTS_PER_ACCOUNT_MAX, "clients", "Delete one first.");
       }
-      return { ...viewOf(artifact, new Map()), secret };
+      return { ...toView(artifact, new Map()), secret };
     },
 
     /** Ends the old secret at once; tokens stay valid. Throws `not_found`, and `validation_error` for a public client. */
@@ -156,7 +156,7 @@ export function createOAuthClientService(app: AppContext, secrets: Secrets, forg
       const secret = secrets.newToken();
       const payload = JSON.stringify({ ...stored, client_secret: secret });
       const changed = { ...artifact, sealedPayload: secrets.seal(payload, artifactPlace(artifact.id)) };
-      const client = viewOf(changed, await connectionsByClient(caller.accountId));
+      const client = toView(changed, await connectionsByClient(caller.accountId));
       const entry = { kind: "oauth_client_changed", subject: clientId, detail: { name: client.name } } as const;
       if (!(await store.changeClient(changed, auditOf(caller, entry, clock.now())))) throw notFound("client");
       return { ...client, secret };
@@ -177,7 +177,7 @@ export function createOAuthClientService(app: AppContext, secrets: Secrets, forg
 }
 
 export function storedClient(secrets: Pick<Secrets, "open">, artifact: OAuthArtifact): StoredClient {
-  const stored: unknown = payloadOf(secrets, artifact);
+  const stored: unknown = openPayload(secrets, artifact);
   // Safe: `add` sealed it.
   return stored as StoredClient;
 }

@@ -150,7 +150,7 @@ export function createClientDocuments({
   };
 
   /** The last good document, used while the host does not answer. */
-  const keptOf = (id: string): Known | null => {
+  const findKept = (id: string): Known | null => {
     const found = known.get(id);
     if (found === undefined || found.client instanceof UnusableDocument) return null;
     return clock.monotonicMs() - found.readAtMs < OAUTH_DOCUMENT_KEPT_MS ? found : null;
@@ -163,7 +163,7 @@ export function createClientDocuments({
     });
     const readAtMs = clock.monotonicMs();
     const freshMs = client instanceof UnusableDocument ? OAUTH_FAILED_DOCUMENT_MS : OAUTH_DOCUMENT_FRESH_MS;
-    const found = (client instanceof DocumentAway ? keptOf(id) : null) ?? { client, readAtMs };
+    const found = (client instanceof DocumentAway ? findKept(id) : null) ?? { client, readAtMs };
     keep(id, { ...found, untilMs: readAtMs + freshMs });
     return usable(found);
   };
@@ -172,7 +172,7 @@ export function createClientDocuments({
   return async (id: string, accountId: string | null): Promise<ClientMetadata> => {
     const found = known.get(id);
     if (found !== undefined && clock.monotonicMs() < found.untilMs) return usable(found);
-    const kept = keptOf(id);
+    const kept = findKept(id);
     if (accountId === null) {
       if (kept !== null) return usable(kept);
       throw new UnusableDocument("The client and its code or token are not known here. Connect again.");

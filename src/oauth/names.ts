@@ -35,7 +35,7 @@ export function artifactId(secrets: Pick<Secrets, "hash">, kind: OAuthKind, id: 
 export const artifactPlace = (id: string) => ({ table: "oauth_artifacts", row: id, column: "sealed_payload" });
 
 /** Opens the payload of an artifact: the library's JSON. */
-export function payloadOf(
+export function openPayload(
   secrets: Pick<Secrets, "open">,
   { id, sealedPayload }: OAuthArtifact,
 ): Readonly<Record<string, unknown>> {

@@ -17,7 +17,7 @@ import {
   AUTHORIZE_PATH,
   CONSENT_PATH,
   keyOfSubject,
-  payloadOf,
+  openPayload,
   REGISTER_PATH,
   REVOKE_PATH,
   SCOPE,
@@ -178,7 +178,7 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
   const aheadSeconds = () => Math.round((clock.now().getTime() - Date.now()) / 1_000);
 
   const read = (artifact: OAuthArtifact): AdapterPayload => {
-    const payload = payloadOf(secrets, artifact);
+    const payload = openPayload(secrets, artifact);
     const { consumedAt } = artifact;
     const consumed = consumedAt === null ? {} : { consumed: Math.floor(consumedAt.getTime() / 1_000) };
     return laterBy(-aheadSeconds(), { ...payload, ...consumed });

@@ -100,9 +100,9 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
     return found?.accountId === accountId ? { by: storedClient(secrets, found).created_by, at: found.createdAt } : null;
   };
 
-  const interactionOf = async ({ accountId }: Caller, headers: Headers, uid: string) => {
+  const openInteraction = async ({ accountId }: Caller, headers: Headers, uid: string) => {
     const made = await provider();
-    const exchange = nodeExchange({ ...cookiesOf(headers), method: "GET", target: "/", body: "", origin: baseUrl });
+    const exchange = nodeExchange({ ...cookieHeaders(headers), method: "GET", target: "/", body: "", origin: baseUrl });
     const interaction = await made.interactionDetails(exchange.request, exchange.response).catch(() => null);
     if (interaction === null || interaction.uid !== uid || interaction.result !== undefined) throw new ConsentGone();
     const { client_id: clientId, redirect_uri: redirectUri } = interaction.params;
@@ -111,7 +111,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
     const consent: ConsentRequest = {
       clientId: client.clientId,
       clientName: client.clientName ?? null,
-      clientHost: hostOf(client.clientId, String(redirectUri)),
+      clientHost: clientHost(client.clientId, String(redirectUri)),
       redirectUri: String(redirectUri),
       added: await addedTo(accountId, client.clientId),
     };
@@ -167,7 +167,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
     /** Begins a login for a person with a session here. Redirects to the consent page, or back to the client. */
     authorize: (caller: Caller, search: string, headers: Headers): Promise<BridgedResponse> => {
       const target = `${AUTHORIZE_PATH}?${authorizationQuery(search).toString()}`;
-      const begin = () => answer({ ...cookiesOf(headers), method: "GET", target, body: "" });
+      const begin = () => answer({ ...cookieHeaders(headers), method: "GET", target, body: "" });
       const onBegun = (id: string) => countBegun(caller.personId ?? "", id);
       return person.run({ accountId: caller.accountId, onBegun }, begin);
     },
@@ -176,13 +176,13 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
     async resume(uid: string, headers: Headers): Promise<BridgedResponse> {
       const interaction = await store.find(artifactId(secrets, "Interaction", uid));
       const target = `${AUTHORIZE_PATH}/${uid}`;
-      const go = () => answer({ ...cookiesOf(headers), method: "GET", target, body: "" });
+      const go = () => answer({ ...cookieHeaders(headers), method: "GET", target, body: "" });
       return shownOf.run(interaction?.accountId ?? null, go);
     },
 
     /** Reads what a client asks for. Throws `ConsentGone`. */
     consentOf: async (caller: Caller, uid: string, headers: Headers): Promise<ConsentRequest> =>
-      (await interactionOf(caller, headers, uid)).consent,
+      (await openInteraction(caller, headers, uid)).consent,
 
     /**
      * Creates the connection's key and returns the next URL. For people who may create keys. Calls `prepare` with the key's id
@@ -197,7 +197,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
       prepare: PrepareKey,
     ): Promise<string> {
       authorize(caller, "manage");
-      const asked = await interactionOf(caller, headers, uid);
+      const asked = await openInteraction(caller, headers, uid);
       // Before the request is used up, so that the person can correct the form.
       const latest = new Date(clock.now().getTime() + OAUTH_CONNECTION_MS_MAX);
       const isOfTokens = key.expires_at === undefined || new Date(key.expires_at) > latest;
@@ -225,7 +225,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
     /** Refuses, and returns the next URL. Throws `ConsentGone`. */
     async refuse(caller: Caller, uid: string, headers: Headers): Promise<string> {
       const denied = { error: "access_denied", error_description: "the person did not allow the connection" };
-      return finish(uid, await interactionOf(caller, headers, uid), async () => denied);
+      return finish(uid, await openInteraction(caller, headers, uid), async () => denied);
     },
 
     /** Answers the endpoints of clients: token, revocation, registration. */
@@ -252,10 +252,10 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
  * bounds only the account, so one person could use up everybody's. Each node counts its own.
  */
 function createBegunCount(store: Pick<OAuthStore, "find" | "remove">) {
-  const idsOf = new RecentMap<readonly string[]>(OAUTH_PEOPLE_COUNTED_MAX);
+  const begunIds = new RecentMap<readonly string[]>(OAUTH_PEOPLE_COUNTED_MAX);
   return async (personId: string, id: string): Promise<void> => {
-    const ids = [...(idsOf.get(personId) ?? []), id];
-    idsOf.set(personId, ids.slice(-OAUTH_INTERACTIONS_PER_PERSON_MAX));
+    const ids = [...(begunIds.get(personId) ?? []), id];
+    begunIds.set(personId, ids.slice(-OAUTH_INTERACTIONS_PER_PERSON_MAX));
     const [oldest = ""] = ids;
     if (ids.length <= OAUTH_INTERACTIONS_PER_PERSON_MAX) return;
     // Keeps a request with consent: its end revokes the key if the client never fetches its code.
@@ -276,7 +276,7 @@ type PrepareKey = (keyId: string) => Promise<void>;
 type Exchange = ReturnType<typeof nodeExchange>;
 
 /** The cookies by which the library knows the browser that began. */
-function cookiesOf(headers: Headers): { readonly headers: Readonly<Record<string, string>> } {
+function cookieHeaders(headers: Headers): { readonly headers: Readonly<Record<string, string>> } {
   const cookies = (headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
   const own = cookies.filter((pair) => pair.startsWith("outgate_oauth"));
   return { headers: own.length === 0 ? {} : { cookie: own.join("; ") } };
@@ -305,7 +305,7 @@ function authorizationQuery(search: string): URLSearchParams {
 }
 
 /** The host that vouches for a client's name: the one of its document, or of its redirect if it registered itself. */
-function hostOf(clientId: string, redirectUri: string): string {
+function clientHost(clientId: string, redirectUri: string): string {
   const url = URL.parse(isDocumentAddress(clientId) ? clientId : redirectUri);
   return url === null ? "" : shownHost(url);
 }

@@ -145,7 +145,7 @@ export function errorName(error: unknown): string {
 }
 
 /** Name and stack of an unexpected error, for the log. Only the engine's own messages are kept: others may quote user data. */
-export function traceOf(error: unknown): string {
+export function stackTrace(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const isOfEngine = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
   const frames = (error.stack ?? "").split("\n").filter((line) => line.trimStart().startsWith("at "));
@@ -216,7 +216,7 @@ export function createLogText(paint: Paint, isVerbose: boolean, columns: () => n
   return (event) => {
     if (!isVerbose && isRoutine(event)) return null;
     const room = Math.max(LINE_COLUMNS_MIN, columns() ?? LINE_COLUMNS_MAX);
-    const { word, color, code = "", text, aside = [], trace } = lineOf(event, room >= WIDE_COLUMNS);
+    const { word, color, code = "", text, aside = [], trace } = logLine(event, room >= WIDE_COLUMNS);
     const named = `${padded(word, WORD_COLUMNS)} ${padded(code, CODE_COLUMNS)}`;
     const left = Math.min(room, LINE_COLUMNS_MAX) - clockTime(event.at).length - columnCount(named) - 2 * GAP.length;
     const edge = fitting(aside, left - columnCount(text) - GAP.length);
@@ -257,7 +257,7 @@ function isRoutine({ level, event, fields }: LogEvent): boolean {
   return (method === "GET" || method === "HEAD") && typeof status === "number" && status < 400;
 }
 
-function lineOf(event: LogEvent, isWide: boolean): Line {
+function logLine(event: LogEvent, isWide: boolean): Line {
   const known = KNOWN[event.event];
   return known === undefined ? otherLine(event) : known(event, isWide);
 }

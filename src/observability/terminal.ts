@@ -27,10 +27,10 @@ export const UNSAFE_IN_LINES = new RegExp(String.raw`[\p{Cc}--\n]|${UNSEEN}`, "g
 
 /** Untrusted text for a terminal: unsafe characters are shown as codes. */
 export function visible(text: string, keepsLines = false): string {
-  return text.replaceAll(keepsLines ? UNSAFE_IN_LINES : UNSAFE, codeOf);
+  return text.replaceAll(keepsLines ? UNSAFE_IN_LINES : UNSAFE, showCode);
 }
 
-function codeOf(character: string): string {
+function showCode(character: string): string {
   return `<U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`;
 }
 

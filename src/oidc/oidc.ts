@@ -187,7 +187,7 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings, custom
 function asOurs(error: unknown): Error {
   if (error instanceof SignInRefused) return error;
   const cause = error instanceof Error ? error : new Error("unknown");
-  if (causesOf(cause).some((one) => one instanceof ProviderAway)) {
+  if (errorCauses(cause).some((one) => one instanceof ProviderAway)) {
     return new ProviderAway("The provider can't be reached.", { cause });
   }
   return new SignInRefused("The provider's answer was refused.", { cause });
@@ -196,7 +196,7 @@ function asOurs(error: unknown): Error {
 /** How many wrapped errors to look through. */
 const CAUSES_MAX = 5;
 
-function causesOf(error: Error): readonly Error[] {
+function errorCauses(error: Error): readonly Error[] {
   const all: Error[] = [error];
   while (all.length < CAUSES_MAX) {
     const next = all.at(-1)?.cause;

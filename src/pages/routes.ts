@@ -1,5 +1,5 @@
 import { PAGE_STREAM_HEARTBEATS_MAX } from "../core/limits.ts";
-import { createStreamEvents, pageEventRoutes, pageEventsOf, pageStateEvent } from "../events/stream.ts";
+import { createStreamEvents, pageEventRoutes, pageEvents, pageStateEvent } from "../events/stream.ts";
 import type { ApiOperation } from "../http/openapi.ts";
 import { createRoutes } from "../http/operation.ts";
 import { acceptsGzip } from "../http/response.ts";
@@ -47,7 +47,7 @@ export function createPages(needs: PageNeeds, operations: () => readonly ApiOper
       beatsMax: PAGE_STREAM_HEARTBEATS_MAX,
       extraText: pageStateEvent(needs.credentialRequests),
     },
-    pageEventsOf,
+    pageEvents,
   );
   const routes = [
     receiptRoutes(deps),

@@ -23,18 +23,18 @@ export interface Counter {
 }
 
 /** What a request adds to a count. `hashOf` digests the subject, which may hold a whole body. Throws `Undecidable`. */
-export function countOf(
+export function toRuleCount(
   { same, name, add }: Counter,
   ruleId: string,
   facts: CallFacts,
   hashOf: (text: string) => string,
 ): RuleCount {
-  const subject = hashOf(JSON.stringify([...name, same ?? null, groupOf(same, facts)]));
+  const subject = hashOf(JSON.stringify([...name, same ?? null, countedGroup(same, facts)]));
   return { ruleId, subject, asksOnce: same === "request", ...add(facts) };
 }
 
 /** The counters of a rule. Adds what is wrong with them to `issues`. */
-export function countersOf({ more_than: calls, sum }: RuleDefinition, issues: Issue[]): readonly Counter[] {
+export function compileCounters({ more_than: calls, sum }: RuleDefinition, issues: Issue[]): readonly Counter[] {
   const counters = [calls && callCounter(calls), sum && sumCounter(sum, issues)];
   return counters.filter((counter) => counter !== undefined);
 }
@@ -47,14 +47,14 @@ export function countersOf({ more_than: calls, sum }: RuleDefinition, issues: Is
 function callCounter({ count, minutes, same }: NonNullable<RuleDefinition["more_than"]>): Counter {
   const windowMs = minutes * MINUTE_MS;
   const partMs = windowMs / BUDGET_WINDOW_PARTS;
-  const partOf = (ms: number) => Math.floor(ms / partMs) * partMs;
+  const partStart = (ms: number) => Math.floor(ms / partMs) * partMs;
   return {
     same,
     name: ["calls", minutes],
     add({ due }) {
       const dueMs = due.getTime();
-      const start = partOf(dueMs);
-      const [from, to] = [partOf(dueMs - windowMs), partOf(dueMs + windowMs)];
+      const start = partStart(dueMs);
+      const [from, to] = [partStart(dueMs - windowMs), partStart(dueMs + windowMs)];
       return { start, from, to, amount: "1", limit: String(count), until: to + partMs + BUDGET_KEPT_MS };
     },
     goesBeyond: same === "request" ? "The same call was made too often." : "Such calls were made too often.",
@@ -67,7 +67,7 @@ function sumCounter(
   { member, per, timezone, same, ...sum }: NonNullable<RuleDefinition["sum"]>,
   issues: Issue[],
 ): Counter | undefined {
-  const numberAt = readerOf(member);
+  const numberAt = memberReader(member);
   const limit = unitsIn(String(sum.limit));
   const wrong = (field: string, message: string) => issues.push({ field: `sum.${field}`, message });
   if (numberAt === null) wrong("member", "Must be a path in the body, like body.amount or body.items[0].price.");
@@ -78,7 +78,7 @@ function sumCounter(
     same,
     name: ["sum", member, per, timezone],
     add(facts) {
-      const amount = String(unitsOf(numberAt(facts), facts.request));
+      const amount = String(toUnits(numberAt(facts), facts.request));
       const start = periodOf(facts.due, per, timezone);
       const until = start + LONGEST_MS[per] + BUDGET_KEPT_MS;
       return { start, from: start, to: start, amount, limit: String(limit), until };
@@ -96,7 +96,7 @@ function forSame(same: string | undefined): string {
 }
 
 /** The value that the calls of one count share. */
-function groupOf(same: string | undefined, { request, action, key }: CallFacts): unknown {
+function countedGroup(same: string | undefined, { request, action, key }: CallFacts): unknown {
   if (same === undefined) return null;
   if (same === "key") return oldestId(key);
   if (same === "host") return action.host;
@@ -110,7 +110,7 @@ function oldestId({ ids }: KeyFacts): string {
 }
 
 /** The number that a budget adds up, in units. */
-function unitsOf(value: unknown, request: RuledRequest): bigint {
+function toUnits(value: unknown, request: RuledRequest): bigint {
   if (value === INEXACT) return INEXACT.constructor;
   const isText = typeof value === "string" && bodyMemberOf(request) === "form" && PLAIN_NUMBER.test(value);
   if (!isText && typeof value !== "number" && typeof value !== "bigint")
@@ -128,7 +128,7 @@ const MEMBER = /^body(\.[^.[\]"\s]+|\["[^"\\]+"\]|\[\d{1,4}\])+$/;
 const NAME = /\.([^.[\]"]+)/g;
 
 /** Compiles what reads the number at a path. Null: it is no path, or too long. */
-function readerOf(member: string): ReturnType<typeof compileValue> | null {
+function memberReader(member: string): ReturnType<typeof compileValue> | null {
   if (!MEMBER.test(member)) return null;
   try {
     return compileValue(`action.body${member.slice(4).replaceAll(NAME, (_, name) => `[${JSON.stringify(name)}]`)}`);

@@ -85,7 +85,7 @@ export function createDryRun(
           await known.walksFor(...request, listInForce),
           await known.walksFor(...request, listTried),
         ];
-        entries.push(entryOf(action, walks, tried));
+        entries.push(toEntry(action, walks, tried));
       }
       yield { looked_at: entries.length };
     }
@@ -108,8 +108,8 @@ export function createDryRun(
       const counts = entry.tried.flatMap((walk) => walk.counted.map(({ count }) => count));
       const isVague = counts.some((count) => triedCounts.isVague(count));
       const { ruling, reached } = triedCounts.add(entry, entry.tried);
-      const inForceEffect = effectOf(inForceCounts.add(entry, entry.inForce).ruling, entry);
-      const effect = effectOf(ruling, entry);
+      const inForceEffect = shownEffect(inForceCounts.add(entry, entry.inForce).ruling, entry);
+      const effect = shownEffect(ruling, entry);
       const isUncertain = isVague || (isCut && reached === null && counts.length > 0);
       if (isUncertain && !entry.tried.some(isRefusal)) figures.uncertain += 1;
       figures[WORDS[effect]] += 1;
@@ -207,7 +207,7 @@ export async function refusalsSince(audit: Pick<AuditStore, "page">, accountId: 
   return { ruleIds, isWhole };
 }
 
-function entryOf(action: Action, inForce: readonly Walk[], tried: readonly Walk[]): Entry {
+function toEntry(action: Action, inForce: readonly Walk[], tried: readonly Walk[]): Entry {
   const { id, status, approve, approvedAt, createdAt, policy, attempts, finishedAt, run, result } = action;
   const hasEnded = status === "failed" || status === "cancelled";
   const isVague = run > 1 || (hasEnded && result?.errorSource === "dispatch");
@@ -253,7 +253,7 @@ class Counts {
 }
 
 /** What a ruling does to a request. */
-function effectOf(ruling: Ruling | null, { isHeld }: Entry): RuleEffect {
+function shownEffect(ruling: Ruling | null, { isHeld }: Entry): RuleEffect {
   if (ruling?.effect === "refuse") return "refuse";
   return isHeld ? "hold" : (ruling?.effect ?? "allow");
 }

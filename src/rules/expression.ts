@@ -77,7 +77,7 @@ function compile(text: string) {
       try {
         return run(facts);
       } catch (error) {
-        throw error instanceof Undecidable ? error : new Undecidable(sentenceOf(error));
+        throw error instanceof Undecidable ? error : new Undecidable(errorSentence(error));
       } finally {
         action.stepsLeft -= steps - Math.max(stepsLeft, 0);
       }
@@ -245,7 +245,7 @@ type Meter = (handle: Handle) => Handle;
 
 /** Throws if something is not allowed, notes the names of members, and makes each part of an expression count its cost. */
 function prepare(node: ASTNode, scope: Scope): void {
-  const meter = meterOf(node, scope);
+  const meter = findMeter(node, scope);
   // Safe: see the type.
   const own = node as unknown as CheckedNode;
   const checked = own.meta.alternate ?? own;
@@ -264,7 +264,7 @@ function isActionMember(name: string): name is keyof typeof ACTION_MEMBERS {
 }
 
 /** What counts the cost of a node. Null: it is cheap for every request. */
-function meterOf(node: ASTNode, scope: Scope): Meter | null {
+function findMeter(node: ASTNode, scope: Scope): Meter | null {
   if (node.op === "call") return call(node.args[0], null, node.args[1], node, scope);
   if (node.op === "rcall") return call(node.args[0], node.args[1], node.args[2], node, scope);
   if (node.op === "value") checkLiteral(node);
@@ -275,7 +275,7 @@ function meterOf(node: ASTNode, scope: Scope): Meter | null {
   if (node.op === "." && !(node.args[0].op === "id" && VARIABLES.has(node.args[0].args))) noteName(scope, node.args[1]);
   if (node.op === "[]" && node.args[1].op === "value") noteName(scope, node.args[1].args);
   if (node.op === "in" && node.args[0].op === "value") noteName(scope, node.args[0].args);
-  for (const child of childrenOf(node)) prepare(child, scope);
+  for (const child of childNodes(node)) prepare(child, scope);
   if (COMPUTES.has(node.op)) return computed;
   return COMPARES.has(node.op) ? compared(node.op) : null;
 }
@@ -351,7 +351,7 @@ function textIn(node: ASTNode | undefined, refusal: string, offset: number): str
   throw new ExpressionError(refusal, offset);
 }
 
-function childrenOf(node: ASTNode): readonly ASTNode[] {
+function childNodes(node: ASTNode): readonly ASTNode[] {
   if (node.op === "value" || node.op === "id") return [];
   if (node.op === "." || node.op === ".?") return [node.args[0]];
   if (node.op === "call") return node.args[1];
@@ -361,7 +361,7 @@ function childrenOf(node: ASTNode): readonly ASTNode[] {
 }
 
 function nodesIn(node: ASTNode): number {
-  return childrenOf(node).reduce((sum, child) => sum + nodesIn(child), 1);
+  return childNodes(node).reduce((sum, child) => sum + nodesIn(child), 1);
 }
 
 // What an expression may cost
@@ -378,7 +378,7 @@ function spend(steps: number): void {
 const computed: Meter =
   (handle) =>
   (left, right, ...rest) => {
-    spend(1 + sizeOf(left) + sizeOf(right));
+    spend(1 + valueSize(left) + valueSize(right));
     const result = handle(left, right, ...rest);
     if (typeof result !== "number" || Number.isFinite(result)) return result;
     throw new Undecidable(right === 0 ? "It divides by zero." : "A number in it grows too large.");
@@ -387,7 +387,7 @@ const computed: Meter =
 function compared(op: string): Meter {
   return (handle) =>
     (left, right, ...rest) => {
-      spend(1 + sizeOf(left) + sizeOf(right));
+      spend(1 + valueSize(left) + valueSize(right));
       if (isCollection(left) && isCollection(right)) spendAll(op === "in" ? right : left);
       const [one, other] = [KINDS[typeof left], KINDS[typeof right]];
       if (op !== "in" && one !== other && one !== undefined && other !== undefined) throw new Undecidable(OTHER_TYPES);
@@ -429,7 +429,7 @@ const costly: Meter =
 function iterating(weight: number): Meter {
   return (handle) =>
     (items, ...rest) => {
-      const size = membersOf(items);
+      const size = countMembers(items);
       if (size > RULE_LIST_MEMBERS_MAX) {
         throw new Undecidable(`A list in it has more than ${RULE_LIST_MEMBERS_MAX} members.`);
       }
@@ -476,15 +476,15 @@ function compiledPattern(pattern: string, offset: number): RE2JS {
 }
 
 /** The cost of reading a value, in steps. */
-function sizeOf(value: unknown): number {
-  return textSize(value) + membersOf(value);
+function valueSize(value: unknown): number {
+  return textSize(value) + countMembers(value);
 }
 
 function textSize(value: unknown): number {
   return typeof value === "string" ? value.length / 100 : 0;
 }
 
-function membersOf(value: unknown): number {
+function countMembers(value: unknown): number {
   if (value instanceof Map) return value.size;
   return Array.isArray(value) ? value.length : 0;
 }
@@ -530,7 +530,7 @@ const MEMBERS = `action has ${Object.keys(ACTION_MEMBERS).join(", ")}, as in act
 const OTHER_TYPES = "It compares or computes values of types that do not go together, such as a text and a number.";
 
 /** What to say about an error while an expression runs. */
-function sentenceOf(error: unknown): string {
+function errorSentence(error: unknown): string {
   const { code, summary } = error as { readonly code?: string; readonly summary?: string };
   const [, name] = NO_MEMBER.exec(summary ?? "") ?? [];
   if (name !== undefined) return `The request has no "${shown(name)}".`;

@@ -50,9 +50,9 @@ export class ActionFacts {
   readonly checkBodyKind = lazily(() => checkBodyKind(this.#request));
   /** Path and body without their ids, which a loop often changes each time. Includes paths that targets read in different ways. */
   readonly repeated = lazily(() => [this.target().path, this.#request.body ?? ""].map(withoutIds));
-  readonly #query = lazily(() => queryOf(this.target().query));
-  readonly #headers = lazily(() => headersOf(this.#request.headers ?? {}));
-  readonly #body = lazily(() => bodyOf(this.#request));
+  readonly #query = lazily(() => queryFacts(this.target().query));
+  readonly #headers = lazily(() => headerFacts(this.#request.headers ?? {}));
+  readonly #body = lazily(() => bodyFacts(this.#request));
 
   constructor(request: RuledRequest) {
     this.#request = request;
@@ -163,7 +163,7 @@ export interface CallFacts {
 }
 
 /** Gathers the facts of a request. Nothing is parsed before a rule reads it. */
-export function factsOf(
+export function requestFacts(
   request: RuledRequest,
   key: RuledKey,
   now: Date,
@@ -231,14 +231,14 @@ class Named {
     this.#names.set(folded, name).set(readAs, name);
   }
 
-  addPairs(pairs: readonly (readonly [name: string, value: string])[], othersOf = otherNames): this {
+  addPairs(pairs: readonly (readonly [name: string, value: string])[], findOthers = otherNames): this {
     const value: FactMap = new Map();
     for (const [name, text] of pairs) {
       this.add(name, value.has(name));
       value.set(name, text);
     }
     for (const name of value.keys()) {
-      const others = othersOf(name);
+      const others = findOthers(name);
       for (const other of others) this.add(name, false, other);
       for (const readAs of [name, ...others]) {
         const whole = wholeName(readAs);
@@ -259,13 +259,13 @@ export function shown(name: string): string {
 const NAME_CHARS_MAX = 1_000;
 
 /** Some targets end a parameter at a semicolon, and so read `?a=1;amount=9` as two parameters. */
-function queryOf(query: string): Named {
+function queryFacts(query: string): Named {
   if (query.includes(";")) throw new Undecidable("The query has a semicolon, at which some targets begin a parameter.");
   return new Named("The query").addPairs(formPairs(query));
 }
 
 /** Headers by their names in lower case. */
-function headersOf(headers: Readonly<Record<string, string>>): Named {
+function headerFacts(headers: Readonly<Record<string, string>>): Named {
   const pairs = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return new Named("The head of the request").addPairs(pairs, (name) => [plainHeaderName(name)]);
 }
@@ -287,7 +287,7 @@ function checkBodyKind(request: RuledRequest): void {
 }
 
 /** JSON as values, a form as texts, anything else as null. */
-function bodyOf(request: RuledRequest): Named {
+function bodyFacts(request: RuledRequest): Named {
   checkBodyKind(request);
   const { body } = request;
   const named = new Named("The body");

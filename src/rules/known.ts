@@ -21,7 +21,7 @@ import type { RuleRow } from "../core/account-rules.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
 import { createTurnShare } from "../runtime/fair-share.ts";
-import { factsOf, lazily } from "./facts.ts";
+import { requestFacts, lazily } from "./facts.ts";
 import { type CompiledRule, decideByWalks, CompiledRules, storedRule, type Walk } from "./rule.ts";
 
 /** The version while the rules are not read yet. It is none of the store's, so that the commit decides again. */
@@ -59,7 +59,7 @@ const knownRule = (row: RuleRow): KnownRule => ({
   compiled: lazily(() => storedRule(row)),
 });
 
-const listOf = (each: AccountRules["each"]) =>
+const listRules = (each: AccountRules["each"]) =>
   lazily(() => new CompiledRules(Array.from(each.values(), ({ compiled }) => compiled())));
 
 export type KnownRules = ReturnType<typeof createKnownRules>;
@@ -122,11 +122,11 @@ export function createKnownRules(
         return [row.id, isSame ? one : knownRule(row)];
       }),
     );
-    known.set(accountId, { version, knownSince: clock.now(), each, all: listOf(each), isCompiled: false });
+    known.set(accountId, { version, knownSince: clock.now(), each, all: listRules(each), isCompiled: false });
   }
 
   /** The rules of an account as this process knows them. */
-  function rulesOf(accountId: string): readonly CompiledRule[] {
+  function knownRules(accountId: string): readonly CompiledRule[] {
     return known.get(accountId)?.all().rules ?? [];
   }
 
@@ -142,7 +142,7 @@ export function createKnownRules(
     await reloadOf(accountId);
     const own = known.get(accountId);
     if (own !== undefined) await compile(accountId, own);
-    return rulesOf(accountId);
+    return knownRules(accountId);
   }
 
   /** What these rules say about a request at that time, with the counts that it must fit in. Yields, since a rule may take long. */
@@ -152,7 +152,7 @@ export function createKnownRules(
     { now, due }: JudgedAt,
     list: CompiledRules,
   ): Promise<readonly Walk[]> {
-    const steps = list.walks(factsOf(request, requester, now, due), hashOf);
+    const steps = list.walks(requestFacts(request, requester, now, due), hashOf);
     for (;;) {
       const step = await shareTurn(requester.accountId, () => steps.next());
       if (step.done === true) return step.value;
@@ -162,7 +162,7 @@ export function createKnownRules(
   /** Who requested an action, with the keys that its key replaced if one of the rules asks for them. */
   async function requesterFor(
     action: Action,
-    asked: readonly CompiledRule[] = rulesOf(action.accountId),
+    asked: readonly CompiledRule[] = knownRules(action.accountId),
   ): Promise<Requester> {
     const requester = requesterOf(action);
     const { keyId, role } = requester;
@@ -264,7 +264,7 @@ export function createKnownRules(
   const judging = {
     judge,
     requesterOf: requesterFor,
-    isRuled: (accountId) => rulesOf(accountId).some(limitsCalls),
+    isRuled: (accountId) => knownRules(accountId).some(limitsCalls),
     judgeAtSend,
     reloadOf,
     recordRefusal(caller, { method, host }, { ruling, version }, now) {
@@ -273,7 +273,7 @@ export function createKnownRules(
       return rules.recordRefusal(version, auditOf(caller, audited, now));
     },
   } satisfies Judge;
-  return { ...judging, reload, rulesOf, compiledRules, walksFor };
+  return { ...judging, reload, knownRules, compiledRules, walksFor };
 }
 
 /**

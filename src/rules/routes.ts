@@ -35,12 +35,12 @@ const NDJSON = { "content-type": "application/x-ndjson", "cache-control": "no-st
 /** The rules of an account: what is held, refused or allowed. */
 export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleService }) {
   const { ruleService } = deps;
-  const listOf = (caller: Caller, rows: readonly RuleRow[]) =>
+  const rulesJson = (caller: Caller, rows: readonly RuleRow[]) =>
     jsonOf({ data: serializeRules(rows, caller.role, ruleService.warnings(caller)) });
   return createApiRoutes()
     .get(
       "/v1/rules",
-      async ({ caller }) => listOf(caller, await ruleService.list(caller)),
+      async ({ caller }) => rulesJson(caller, await ruleService.list(caller)),
       operation({
         operationId: "listRules",
         permission: "read",
@@ -69,7 +69,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
     )
     .put(
       "/v1/rules",
-      async ({ caller, body }) => listOf(caller, await ruleService.replaceAll(caller, body.rules)),
+      async ({ caller, body }) => rulesJson(caller, await ruleService.replaceAll(caller, body.rules)),
       operation({
         operationId: "replaceRules",
         permission: "manage",
@@ -83,7 +83,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
     )
     .post(
       "/v1/rules/reorder",
-      async ({ caller, body }) => listOf(caller, await ruleService.reorder(caller, body.ids)),
+      async ({ caller, body }) => rulesJson(caller, await ruleService.reorder(caller, body.ids)),
       operation({
         operationId: "reorderRules",
         permission: "manage",
@@ -104,7 +104,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
         const steps = await ruleService.dryRun(caller, rules, range);
         if (prefersNdjson(context.request)) {
           context.server?.timeout(context.request, IDLE_EXPORT_SECONDS);
-          const lines = await streamOf(linesOf(steps, deps.draining));
+          const lines = await streamOf(dryRunLines(steps, deps.draining));
           context.kind = "stream";
           return new Response(lines, { headers: NDJSON });
         }
@@ -163,7 +163,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
     );
 }
 
-async function* linesOf(steps: AsyncGenerator<DryRunStep>, draining: AbortSignal): AsyncGenerator<string> {
+async function* dryRunLines(steps: AsyncGenerator<DryRunStep>, draining: AbortSignal): AsyncGenerator<string> {
   for await (const step of steps) {
     if (draining.aborted) throw new DomainError("unavailable", "The service is stopping.");
     yield `${JSON.stringify(step)}\n`;

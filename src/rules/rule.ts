@@ -9,11 +9,11 @@ import { methodsOf } from "../core/method-overrides.ts";
 import { countName, type RuleCount } from "../core/rule-count.ts";
 import { isUnder, normalPrefix, readHost } from "../core/target.ts";
 import { isZone, NO_ZONE, windowCheck } from "../core/zones.ts";
-import { type Counter, countersOf, countOf } from "./counting.ts";
+import { type Counter, compileCounters, toRuleCount } from "./counting.ts";
 import { compileExpression, type Expression, ExpressionError } from "./expression.ts";
 import { AMBIGUOUS_PATH, type CallFacts, foldPath, Undecidable } from "./facts.ts";
 import { type Need, Needs } from "./needs.ts";
-import { type ConditionName, definitionOf, RuleDefinition, UNREADABLE_RULE } from "./schemas.ts";
+import { type ConditionName, ruleDefinition, RuleDefinition, UNREADABLE_RULE } from "./schemas.ts";
 
 /** A rule that is ready to judge requests. */
 export interface CompiledRule {
@@ -46,24 +46,24 @@ export function ruleFrom(given: unknown, id: string, version: number): CompiledR
     ...(hosts !== undefined && { hosts: hosts.map((host, at) => normalHost(host, at, issues)) }),
     ...(path !== undefined && { path: normalPath(path, issues) }),
   };
-  const counters = countersOf(definition, issues);
+  const counters = compileCounters(definition, issues);
   if (effect === "allow" && (calls ?? sum) !== undefined) {
     const message = "Must be hold or refuse: a rule with `sum` or `more_than` is about the call that goes beyond.";
     issues.push({ field: "effect", message });
   }
   const expression = definition.when === undefined ? undefined : expressionIn(definition.when, issues);
-  const applies = all(conditionsOf(definition, expression?.holds, issues));
+  const applies = all(compileConditions(definition, expression?.holds, issues));
   if (issues.length > 0) throw invalidFields(issues);
   const rule = { id, version, definition };
-  const counting = counters.map((one) => ({ ...one, ruling: rulingOf(rule, one.goesBeyond, one.compares) }));
-  const needs = { fields: needsOf(definition), expression: expression?.needs ?? [] };
-  return { ...rule, applies, needs, ruling: rulingOf(rule), counters: counting };
+  const counting = counters.map((one) => ({ ...one, ruling: toRuling(rule, one.goesBeyond, one.compares) }));
+  const needs = { fields: fieldNeeds(definition), expression: expression?.needs ?? [] };
+  return { ...rule, applies, needs, ruling: toRuling(rule), counters: counting };
 }
 
 /** Compiles a stored rule. If its row was altered in the database, the rule holds every call, and says so. */
 export function storedRule(row: Pick<RuleRow, "definition" | "id" | "version">): CompiledRule {
   try {
-    return ruleFrom(definitionOf(row), row.id, row.version);
+    return ruleFrom(ruleDefinition(row), row.id, row.version);
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
     return ruleFrom(UNREADABLE_RULE, row.id, row.version);
@@ -118,10 +118,14 @@ const CONDITIONS: { readonly [Name in ConditionName]: ConditionKind<Given[Name]>
 // Safe: these are its members.
 const CONDITION_NAMES = Object.keys(CONDITIONS) as ConditionName[];
 
-function conditionsOf(definition: RuleDefinition, when: Condition | undefined, issues: Issue[]): readonly Condition[] {
+function compileConditions(
+  definition: RuleDefinition,
+  when: Condition | undefined,
+  issues: Issue[],
+): readonly Condition[] {
   const { between, hosts, path, effect } = definition;
   const conditions = [
-    ...CONDITION_NAMES.map((name) => conditionOf(name, definition)),
+    ...CONDITION_NAMES.map((name) => compileCondition(name, definition)),
     between && isWithin(between, issues),
     (hosts ?? path) !== undefined || effect === "allow" ? isAbout(definition) : undefined,
     when,
@@ -130,7 +134,10 @@ function conditionsOf(definition: RuleDefinition, when: Condition | undefined, i
 }
 
 /* oxlint-disable typescript/no-unnecessary-type-parameters -- `Name` ties the value to its kind. */
-function conditionOf<Name extends ConditionName>(name: Name, { [name]: value }: Partial<Given>): Condition | undefined {
+function compileCondition<Name extends ConditionName>(
+  name: Name,
+  { [name]: value }: Partial<Given>,
+): Condition | undefined {
   const { holds } = CONDITIONS[name];
   return value === undefined || holds === null ? undefined : (facts) => holds(value, facts);
 }
@@ -145,7 +152,7 @@ function coversMember<Name extends ConditionName>(
 /* oxlint-enable typescript/no-unnecessary-type-parameters */
 
 /** The needs of those conditions that compare with a list of values. */
-function needsOf({ keys, methods, credentials, hosts, path }: RuleDefinition): readonly Need[] {
+function fieldNeeds({ keys, methods, credentials, hosts, path }: RuleDefinition): readonly Need[] {
   const needs: readonly (Need | undefined)[] = [
     keys && need("keys", keys, ({ key }) => [...key.ids]),
     methods && need("methods", methods, ({ action }) => [action.method]),
@@ -163,17 +170,17 @@ function need(name: string, literals: readonly string[], read: Need["read"]): Ne
 /** Every path that `isAbout` takes to be under the prefix begins with one of these. */
 function startsOfPrefix(path: string): readonly string[] {
   const prefix = path.endsWith("/") ? path.slice(0, -1) : path;
-  return [prefix, foldPath(prefix)].flatMap((one) => startsOf(one).slice(-1));
+  return [prefix, foldPath(prefix)].flatMap((one) => pathStarts(one).slice(-1));
 }
 
 function startsOfPath({ action }: CallFacts): readonly string[] {
   const target = action.target();
   if (target.isAmbiguous) return [];
-  return [...new Set([target.path, action.foldedPath(), action.barePath()])].flatMap(startsOf);
+  return [...new Set([target.path, action.foldedPath(), action.barePath()])].flatMap(pathStarts);
 }
 
 /** The path's beginnings, each one segment longer. */
-function startsOf(path: string): readonly string[] {
+function pathStarts(path: string): readonly string[] {
   const starts = [""];
   for (let end = 0; end !== -1 && starts.length <= RULE_NEEDS_MAX;) {
     end = path.indexOf("/", end + 1);
@@ -309,10 +316,10 @@ export class CompiledRules {
         if (!rule.applies(facts)) continue;
         if (rule.counters.length === 0) return { counted, ruling: rule.ruling };
         for (const counter of rule.counters)
-          counted.push({ count: countOf(counter, rule.id, facts, hashOf), ruling: counter.ruling });
+          counted.push({ count: toRuleCount(counter, rule.id, facts, hashOf), ruling: counter.ruling });
       } catch (error) {
         if (!(error instanceof Undecidable)) throw error;
-        const ruling = rulingOf(rule, `${UNDECIDABLE} ${error.message}`);
+        const ruling = toRuling(rule, `${UNDECIDABLE} ${error.message}`);
         return { counted, ruling: { ...ruling, effect: "hold", isUndecidable: true } };
       }
     }
@@ -328,7 +335,7 @@ export function saysUndecidable({ reason }: Pick<Ruling, "reason">): boolean {
 }
 
 /** Agents read its reason: `why`, then the owner's message, then what the rule compares, but that only with `explain`. */
-function rulingOf(
+function toRuling(
   { id, version, definition }: Pick<CompiledRule, "id" | "version" | "definition">,
   why?: string,
   compares?: string,

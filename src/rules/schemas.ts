@@ -210,11 +210,11 @@ export const ChangeRuleBody = Type.Partial(
 
 export type ChangeRuleBody = Static<typeof ChangeRuleBody>;
 
-const rulesOf = (description: string) =>
+const rulesMember = (description: string) =>
   Type.Array(RuleDefinition, { maxItems: RULES_MAX, description, examples: [[{ name: "All", effect: "hold" }]] });
 
 export const ReplaceRulesBody = t.requestObject("ReplaceRules", "The rules that are in force from then on.", {
-  rules: rulesOf("All rules of the account, in the order in which they are asked."),
+  rules: rulesMember("All rules of the account, in the order in which they are asked."),
 });
 
 export const ReorderRulesBody = t.requestObject("ReorderRules", "Another order of the same rules.", {
@@ -250,7 +250,7 @@ export const RuleListJson = t.answerObject("RuleList", "The rules of the account
 });
 
 export const DryRunRulesBody = t.requestObject("DryRunRules", "Rules to try, and what on.", {
-  rules: Type.Optional(rulesOf("The rules to try. Default: those in force.")),
+  rules: Type.Optional(rulesMember("The rules to try. Default: those in force.")),
   last: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -326,7 +326,7 @@ export function ruleText(definition: RuleDefinition): string {
 export const UNREADABLE_RULE: RuleDefinition = { name: "A rule that can't be read", effect: "hold" };
 
 /** Reads a stored definition. If the row was altered in the database, returns one that holds everything, as the rule then does. */
-export function definitionOf({ definition }: Pick<RuleRow, "definition">): RuleDefinition {
+export function ruleDefinition({ definition }: Pick<RuleRow, "definition">): RuleDefinition {
   const stored = jsonIn(definition);
   // Safe: `ruleText` wrote it.
   return isJsonObject(stored) && typeof stored["name"] === "string" ? (stored as RuleDefinition) : UNREADABLE_RULE;
@@ -342,7 +342,7 @@ export interface PlacedRule {
 /** A rule as JSON. Callers who may approve see all of it; others see its name, effect and message. */
 export function serializeRule({ row, position, warnings }: PlacedRule, role: Role): RuleJson {
   const { id, version, createdAt, createdBy, changedAt, changedBy } = row;
-  const definition = definitionOf(row);
+  const definition = ruleDefinition(row);
   const { name, effect, message } = definition;
   if (!mayDo(role, "approve"))
     return { id, position, version, name, effect, ...(message !== undefined && { message }) };

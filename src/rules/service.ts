@@ -23,7 +23,7 @@ import type { KnownRules } from "./known.ts";
 import { type CompiledRule, deadRules, ruleFrom, CompiledRules, saysUndecidable } from "./rule.ts";
 import {
   type ChangeRuleBody,
-  definitionOf,
+  ruleDefinition,
   type DryRunJson,
   LOOP_BRAKE,
   type PlacedRule,
@@ -63,10 +63,10 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       if (rows === null) return stored;
       if (rows.length > RULES_MAX) throw accountFull(RULES_MAX, "rules");
       // Rules that are too long already, from before this bound, can be made shorter one by one.
-      if (charsOf(rows) > Math.max(RULES_CHARS_MAX, charsOf(stored))) {
+      if (countChars(rows) > Math.max(RULES_CHARS_MAX, countChars(stored))) {
         throw accountFull(RULES_CHARS_MAX, "characters of rules", "Shorten or remove some.");
       }
-      const audited = detail === undefined ? changeOf(stored, rows) : { subject: "", detail };
+      const audited = detail === undefined ? describeChange(stored, rows) : { subject: "", detail };
       const audit = auditOf(caller, { kind: "rules_changed", ...audited }, changedAt);
       const written = await rules.replace({ accountId, rules: rows, expected, audit, by: madeBy(caller) });
       if (written === "not_manager") throw notManager(caller);
@@ -135,15 +135,15 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     const row = rows[position];
     if (row === undefined) throw notFound("rule");
     // Without the owner's message to agents, every reason is about the request.
-    const { message: _message, explain: _explain, ...conditions } = definitionOf(row);
+    const { message: _message, explain: _explain, ...conditions } = ruleDefinition(row);
     const undecidable = await undecidableOn(accountId, ruleFrom(conditions, id, row.version));
-    const warnings = [deadRules(known.rulesOf(accountId), id).get(id), undecidable];
+    const warnings = [deadRules(known.knownRules(accountId), id).get(id), undecidable];
     return { row, position, warnings: warnings.filter((text) => typeof text === "string") };
   };
 
   return {
     /** What is probably wrong with rules, by their ids. */
-    warnings: ({ accountId }: Caller): ReadonlyMap<string, string> => deadRules(known.rulesOf(accountId)),
+    warnings: ({ accountId }: Caller): ReadonlyMap<string, string> => deadRules(known.knownRules(accountId)),
 
     /** Lists the rules in the order in which they judge a request. */
     async list(caller: Caller): Promise<readonly RuleRow[]> {
@@ -201,7 +201,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       if (both.length > 0) throw invalidFields(both.map((field) => ({ field, message: "Is also in unset." })));
       const rows = await write(caller, (stored, at) => {
         const row = rowIn(stored, id);
-        const members = Object.entries({ ...definitionOf(row), ...patch }).filter(([name]) => !gone.includes(name));
+        const members = Object.entries({ ...ruleDefinition(row), ...patch }).filter(([name]) => !gone.includes(name));
         return redefined(stored, row, checked(Object.fromEntries(members)), at);
       });
       return placed(caller, rows, id);
@@ -212,7 +212,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       await write(caller, (stored, at) => {
         const row = rowIn(stored, id);
         requireVersion(row, version, "Save again to replace that one.");
-        const before = definitionOf(row);
+        const before = ruleDefinition(row);
         const differing = differingMembers(before, definition);
         if (differing.length === 0) return null;
         // Keep the order of everything that doesn't differ.
@@ -237,11 +237,11 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
      */
     async brakeLoops(caller: Caller, keyId: string): Promise<void> {
       await write(caller, (stored, at) => {
-        const brake = stored.find((row) => isLoopBrake(definitionOf(row)));
-        const keys = brake === undefined ? [] : (definitionOf(brake).keys ?? []);
+        const brake = stored.find((row) => isLoopBrake(ruleDefinition(row)));
+        const keys = brake === undefined ? [] : (ruleDefinition(brake).keys ?? []);
         const text = checked({ ...LOOP_BRAKE, keys: [...keys, keyId] });
         if (brake !== undefined) return redefined(stored, brake, text, at);
-        const place = stored.findIndex((row) => definitionOf(row).effect !== "refuse");
+        const place = stored.findIndex((row) => ruleDefinition(row).effect !== "refuse");
         return stored.toSpliced(place === -1 ? stored.length : place, 0, newRow(caller, text, at));
       });
     },
@@ -308,7 +308,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       authorize(caller, "manage");
       await rulesFrom(definitions);
       const edit = (stored: readonly RuleRow[], at: EditedAt) => {
-        const left = new Map(stored.map((row) => [definitionOf(row).name, row]));
+        const left = new Map(stored.map((row) => [ruleDefinition(row).name, row]));
         return definitions.map((definition) => {
           const text = ruleText(definition);
           const row = left.get(definition.name);
@@ -327,7 +327,7 @@ function versionKey({ id, version }: { readonly id: string; readonly version: nu
   return `${id} ${version}`;
 }
 
-function charsOf(rows: readonly RuleRow[]): number {
+function countChars(rows: readonly RuleRow[]): number {
   return rows.reduce((sum, { definition }) => sum + definition.length, 0);
 }
 
@@ -372,16 +372,16 @@ function redefined(rows: readonly RuleRow[], row: RuleRow, definition: string, a
 }
 
 /** What the audit log says about a change of one rule, with what it was before, so that it can be undone. */
-function changeOf(before: readonly RuleRow[], after: readonly RuleRow[]) {
+function describeChange(before: readonly RuleRow[], after: readonly RuleRow[]) {
   const was = before.find((row) => !after.includes(row));
   const row = after.find((one) => !before.includes(one)) ?? was;
   if (row === undefined) throw new Error("No rule differs.");
   const { id: subject, version } = row;
-  const { name, effect } = definitionOf(row);
+  const { name, effect } = ruleDefinition(row);
   if (was === undefined) return { subject, detail: { change: "added", name, effect, ...(version > 1 && { version }) } };
   const undo = { version: was.version, before: was.definition };
   if (was === row) return { subject, detail: { change: "removed", name, position: before.indexOf(was), ...undo } };
-  const changed = differingMembers(definitionOf(was), definitionOf(row)).join(", ");
+  const changed = differingMembers(ruleDefinition(was), ruleDefinition(row)).join(", ");
   return { subject, detail: { change: "changed", name, ...(changed !== "" && { changed }), ...undo } };
 }
 

@@ -16,9 +16,9 @@ import rulesCss from "./styles/rules.css" with { type: "text" };
 import schemaFormCss from "./styles/schema-form.css" with { type: "text" };
 import settingsCss from "./styles/settings-frame.css" with { type: "text" };
 import { SCRIPTS } from "./scripts.ts";
-import { type Asset, assetOf, SHEET_PARTS, styleOf } from "./sheet-style.ts";
+import { type Asset, textAsset, SHEET_PARTS, styleAsset } from "./sheet-style.ts";
 
-export const APP_STYLE = styleOf("app", [
+export const APP_STYLE = styleAsset("app", [
   ...SHEET_PARTS,
   controlsCss,
   dialogsCss,
@@ -36,21 +36,21 @@ export const APP_STYLE = styleOf("app", [
 ]);
 
 /** Adds live updates, keyboard, palette, copy buttons and local times. Every page works without it. */
-export const CONSOLE = assetOf("console", "js", "text/javascript; charset=utf-8", SCRIPTS.console);
+export const CONSOLE = textAsset("console", "js", "text/javascript; charset=utf-8", SCRIPTS.console);
 
 /** The console's libraries: htmx loads parts of pages, and idiomorph changes only what differs. */
 export const LIBRARIES = [
-  assetOf("htmx", "js", "text/javascript; charset=utf-8", htmx),
-  assetOf("idiomorph", "js", "text/javascript; charset=utf-8", idiomorph),
+  textAsset("htmx", "js", "text/javascript; charset=utf-8", htmx),
+  textAsset("idiomorph", "js", "text/javascript; charset=utf-8", idiomorph),
 ] as const;
 
 /** Adds the session secret to forms. Without it, forms ask for the password. */
-export const SESSION = assetOf("session", "js", "text/javascript; charset=utf-8", SCRIPTS.session);
+export const SESSION = textAsset("session", "js", "text/javascript; charset=utf-8", SCRIPTS.session);
 
-export const ICON = assetOf("icon", "svg", "image/svg+xml", icon.trim());
+export const ICON = textAsset("icon", "svg", "image/svg+xml", icon.trim());
 
 /** The icon while a request is waiting for a decision. */
-export const ICON_WAITING = assetOf("icon-waiting", "svg", "image/svg+xml", iconWaiting.trim());
+export const ICON_WAITING = textAsset("icon-waiting", "svg", "image/svg+xml", iconWaiting.trim());
 
 /** Everything that a page may load. */
 export const ASSETS: readonly Asset[] = [APP_STYLE, CONSOLE, ...LIBRARIES, SESSION, ICON, ICON_WAITING];

@@ -50,7 +50,7 @@ export function Chart(props: ChartProps) {
     return isStacked ? known.reduce((sum, value) => sum + value, 0) : Math.max(...known);
   });
   const highest = Math.max(0, ...heights);
-  const scale = scaleOf(highest);
+  const scale = chartScale(highest);
   const width = slots.length * SLOT;
   return (
     <figure class="card" aria-labelledby={id}>
@@ -94,7 +94,7 @@ function Bars({ series, slots, isStacked, scale }: BarsProps) {
   for (const [index, { values }] of slots.entries()) {
     let ground = 100;
     for (const [at, value] of values.entries()) {
-      const height = Math.min(heightOf(value ?? 0, scale), ground);
+      const height = Math.min(barHeight(value ?? 0, scale), ground);
       if (height === 0) continue;
       const top = Math.round((ground - height) * 10) / 10;
       paths[at] += `M${index * SLOT + 1} ${top}h${SLOT - 2}v${height}h-${SLOT - 2}z`;
@@ -194,13 +194,13 @@ export function Sparkline({ values }: { readonly values: readonly number[] }) {
 }
 
 /** The grid of an axis, from 0 to at least the highest value, in round steps. */
-export type Scale = ReturnType<typeof scaleOf>;
+export type Scale = ReturnType<typeof chartScale>;
 
 const LINES_MAX = 4;
 
 const STEPS = [1, 2, 5, 10];
 
-export function scaleOf(highest: number) {
+export function chartScale(highest: number) {
   const least = Math.max(1, highest / LINES_MAX);
   const power = 10 ** Math.floor(Math.log10(least));
   const step = power * (STEPS.find((one) => one * power >= least) ?? 10);
@@ -210,7 +210,7 @@ export function scaleOf(highest: number) {
 }
 
 /** The height, 0 to 100, of a value from 0 to `top`. Small values stay visible. */
-export function heightOf(value: number, { top }: Scale): number {
+export function barHeight(value: number, { top }: Scale): number {
   return value === 0 ? 0 : Math.round(Math.max(HEIGHT_MIN, (value / top) * 100) * 10) / 10;
 }
 

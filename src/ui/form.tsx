@@ -228,14 +228,14 @@ interface OptionProps extends Choice {
   readonly name: string;
   readonly isChecked: boolean;
   /** Whether it is a radio button, of which one must be chosen. */
-  readonly isOneOf?: boolean;
+  readonly isRadio?: boolean;
 }
 
 /** A box with an explanation. */
-export function Option({ name, value, label, hint, isChecked, isOneOf = false }: OptionProps) {
+export function Option({ name, value, label, hint, isChecked, isRadio = false }: OptionProps) {
   return (
     <label class="option">
-      <input type={isOneOf ? "radio" : "checkbox"} name={name} value={value} required={isOneOf} checked={isChecked} />
+      <input type={isRadio ? "radio" : "checkbox"} name={name} value={value} required={isRadio} checked={isChecked} />
       <span>
         <b>{label}</b> <span class="quiet small">{hint}</span>
       </span>
@@ -276,7 +276,7 @@ export function Choices({ choices, chosen, ...group }: ChoicesProps) {
   return (
     <FieldGroup {...group} look="options">
       {choices.map((choice) => (
-        <Option {...choice} name={group.name} isChecked={choice.value === chosen} isOneOf />
+        <Option {...choice} name={group.name} isChecked={choice.value === chosen} isRadio />
       ))}
     </FieldGroup>
   );

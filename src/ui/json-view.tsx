@@ -87,7 +87,7 @@ function Line({ node, folding, name, isRoot = false, isLast = true, isRow = fals
         {comma}
       </div>
     );
-  const lines = insideOf(node, folding);
+  const lines = nodeContent(node, folding);
   if (lines === null) {
     return (
       <div class="json-line">
@@ -116,7 +116,7 @@ function Line({ node, folding, name, isRoot = false, isLast = true, isRow = fals
       <summary class="json-line">
         {begin}
         {open}
-        <span class="json-note">{` ${countOf(node)} ${close}${comma}`}</span>
+        <span class="json-note">{` ${countText(node)} ${close}${comma}`}</span>
         <Count of={node} />
       </summary>
       <div class="json-in">{lines}</div>
@@ -126,7 +126,7 @@ function Line({ node, folding, name, isRoot = false, isLast = true, isRow = fals
 }
 
 /** The lines of an object or list; null if it fits on one line. */
-function insideOf(node: JsonNode, folding: Folding): Child {
+function nodeContent(node: JsonNode, folding: Folding): Child {
   if (node.kind === "object" && node.members.length + (node.rest?.count ?? 0) > 0) {
     const last = node.rest === null ? node.members.length - 1 : -1;
     return (
@@ -141,21 +141,21 @@ function insideOf(node: JsonNode, folding: Folding): Child {
   if (node.kind !== "list" || (isShortList(node) && folding !== "open")) return null;
   const last = node.rest === null ? node.elements.length - 1 : -1;
   const isRow = hasRows(node);
-  const lineOf = (value: JsonNode, at: number) => (
+  const itemLine = (value: JsonNode, at: number) => (
     <Line node={value} folding={folding} isLast={at === last} isRow={isRow} />
   );
   const open = node.elements.slice(0, folding === "open" ? node.elements.length : JSON_ITEMS_OPEN_MAX);
   const isOnPage = folding === "closed";
   return (
     <>
-      {open.map(lineOf)}
+      {open.map(itemLine)}
       <Fold
         folding={folding}
         count={node.elements.length - open.length + (node.rest?.count ?? 0)}
         word="item"
         rest={node.rest}
       >
-        {isOnPage ? node.elements.slice(open.length).map((value, at) => lineOf(value, open.length + at)) : null}
+        {isOnPage ? node.elements.slice(open.length).map((value, at) => itemLine(value, open.length + at)) : null}
       </Fold>
     </>
   );
@@ -252,7 +252,7 @@ export function countLines(node: JsonNode): number {
 /** Says how many values follow, if there are many. */
 function Count({ of: node }: { readonly of: JsonNode }) {
   if (node.kind !== "list" || node.elements.length + (node.rest?.count ?? 0) < COUNTED_MIN) return null;
-  return <span class="json-count">{` ${countOf(node)}`}</span>;
+  return <span class="json-count">{` ${countText(node)}`}</span>;
 }
 
 function isShortObject(node: JsonNode): boolean {
@@ -278,7 +278,7 @@ function isLong(value: string): boolean {
   return value.length > TEXT_IN_LINE_CHARS_MAX || value.includes("\n");
 }
 
-function countOf(node: JsonNode): string {
+function countText(node: JsonNode): string {
   return node.kind === "list"
     ? counted(node.elements.length + (node.rest?.count ?? 0), "item")
     : counted(node.kind === "object" ? node.members.length + (node.rest?.count ?? 0) : 0, "field");

@@ -22,15 +22,15 @@ export interface Asset {
 }
 
 /** Joins style sheets without comments and indents. */
-export function styleOf(name: string, parts: readonly string[]): Asset {
+export function styleAsset(name: string, parts: readonly string[]): Asset {
   const text = parts
     .join("")
     .replaceAll(/\/\*(?:[^*]|\*(?!\/))*\*\//g, "")
     .replaceAll(/\n\s+/g, "\n");
-  return assetOf(name, "css", "text/css; charset=utf-8", text);
+  return textAsset(name, "css", "text/css; charset=utf-8", text);
 }
 
-export function assetOf(name: string, extension: string, type: string, text: string): Asset {
+export function textAsset(name: string, extension: string, type: string, text: string): Asset {
   const digest = new Bun.CryptoHasher("sha256").update(text).digest();
   const path = `/assets/${name}-${digest.toString("hex").slice(0, 16)}.${extension}`;
   let gzip: Uint8Array<ArrayBuffer> | null = null;
@@ -60,4 +60,4 @@ export const SHEET_PARTS = [
 ];
 
 /** The style of standalone pages, which inline it: receipts, approval links, and their errors. */
-export const SHEET_STYLE = styleOf("sheet", SHEET_PARTS);
+export const SHEET_STYLE = styleAsset("sheet", SHEET_PARTS);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { HiddenLine, type Io } from "../../src/cli/io.ts";
-import { loginFileOf, readLogin, writeLogin } from "../../src/cli/login-file.ts";
+import { loginFile, readLogin, writeLogin } from "../../src/cli/login-file.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { Target } from "../support/target.ts";
 import { outgate, outgateAlone } from "./outgate.ts";
@@ -79,9 +79,9 @@ test("the key of a login goes to no other address; another key goes before it", 
 
 describe("a login's file", () => {
   test("is where the XDG specification says", () => {
-    expect(loginFileOf({ XDG_CONFIG_HOME: "/c", HOME: "/h" })).toBe("/c/outgate/login.json");
-    expect(loginFileOf({ XDG_CONFIG_HOME: "relative", HOME: "/h" })).toBe("/h/.config/outgate/login.json");
-    expect(loginFileOf({})).toBeNull();
+    expect(loginFile({ XDG_CONFIG_HOME: "/c", HOME: "/h" })).toBe("/c/outgate/login.json");
+    expect(loginFile({ XDG_CONFIG_HOME: "relative", HOME: "/h" })).toBe("/h/.config/outgate/login.json");
+    expect(loginFile({})).toBeNull();
   });
 
   test.each([0o640, 0o604, 0o620, 0o777])(

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { describeDecision, LISTED_COLUMNS, eventLine, failureIn } from "../../src/cli/action-text.ts";
 import { listTable } from "../../src/cli/session.ts";
-import { type Column, textTable, tableOf } from "../../src/cli/table.ts";
+import { type Column, textTable, renderTable } from "../../src/cli/table.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import type { ActionJson } from "../../src/api/action-schemas.ts";
 
@@ -23,18 +23,19 @@ test("columns are aligned, and a column that is empty everywhere is left out", (
     ["act_1", "2m", "東京", ""],
     ["act_22", "10m", "Ann", ""],
   ];
-  expect(tableOf(COLUMNS, rows, plain)).toBe("ID      AGE  NAME\nact_1   2m   東京\nact_22  10m  Ann\n");
+  expect(renderTable(COLUMNS, rows, plain)).toBe("ID      AGE  NAME\nact_1   2m   東京\nact_22  10m  Ann\n");
 });
 
 test("where room is short, columns are left out and the widest are cut, down to what they keep", () => {
   const rows = [["act_123456", "2m", "a long name of a key", "note"]];
-  expect(tableOf(COLUMNS, rows, plain, 40)).toBe(
+  expect(renderTable(COLUMNS, rows, plain, 40)).toBe(
     "ID          AGE  NAME               NOTE\nact_123456  2m   a long name of a…  note\n",
   );
-  expect(tableOf(COLUMNS, rows, plain, 25)).toBe("ID      AGE  NAME    NOTE\nact_12  2m   a lon…  note\n");
-  expect(tableOf(COLUMNS, rows, plain, 19)).toBe("ID     NAME    NOTE\nact_1  a lon…  note\n");
+  expect(renderTable(COLUMNS, rows, plain, 25)).toBe("ID      AGE  NAME    NOTE\nact_12  2m   a lon…  note\n");
+  expect(renderTable(COLUMNS, rows, plain, 19)).toBe("ID     NAME    NOTE\nact_1  a lon…  note\n");
   for (const room of [19, 25, 30, 40]) {
-    for (const line of tableOf(COLUMNS, rows, plain, room).split("\n")) expect(line.length).toBeLessThanOrEqual(room);
+    for (const line of renderTable(COLUMNS, rows, plain, room).split("\n"))
+      expect(line.length).toBeLessThanOrEqual(room);
   }
 });
 
@@ -42,7 +43,7 @@ test("what must never be cut stays whole, in the last column and in any other", 
   const cell = { text: "POST bank.example/pay", uncut: "POST bank.example".length };
   expect(textTable([["a", cell]], plain, 10)).toBe("a  POST bank.example…\n");
   const columns = [{ heading: "CALL", min: 2 }, { heading: "B" }];
-  expect(tableOf(columns, [[cell, "b"]], plain, 5)).toStartWith("CALL                B\nPOST bank.example…");
+  expect(renderTable(columns, [[cell, "b"]], plain, 5)).toStartWith("CALL                B\nPOST bank.example…");
 });
 
 const ACTION = {
@@ -92,7 +93,7 @@ test("at 80 columns the name of the agent is whole, and title and result are bel
 
 test("what is below a row is cut like the row", () => {
   const columns = [{ heading: "ID" }, { heading: "NAME", min: 20, leaves: 1, goesBelow: true }];
-  const text = tableOf(columns, [["act_1", "a name that is longer than the terminal is wide"]], plain, 24);
+  const text = renderTable(columns, [["act_1", "a name that is longer than the terminal is wide"]], plain, 24);
   expect(text).toBe("ID\nact_1\n    a name that is long…\n");
 });
 

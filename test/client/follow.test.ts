@@ -1,7 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { connect, createServer, type Socket } from "node:net";
 import { createClient } from "../../src/client/client.ts";
-import { messagesOf } from "../../src/client/follow.ts";
+import { readMessages } from "../../src/client/follow.ts";
 import type { OutgateEvent } from "../../src/client/types.ts";
 import { openRealServer, type RealServer } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
@@ -171,7 +171,7 @@ describe("server-sent events", () => {
     async function* bytes() {
       for (const chunk of chunks) yield typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk;
     }
-    return Array.fromAsync(messagesOf(bytes()));
+    return Array.fromAsync(readMessages(bytes()));
   };
   const message = (data: string | null, id: string | null = null, retryMs: number | null = null) => ({
     id,

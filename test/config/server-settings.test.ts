@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { effectiveSettings, readConfig, serverSettings, targetPolicyOf } from "../../src/config/config.ts";
+import { effectiveSettings, readConfig, serverSettings, targetPolicy } from "../../src/config/config.ts";
 import { settingNames } from "../../src/config/settings.ts";
 
 const SECRETS = {
@@ -64,10 +64,10 @@ const EFFECTIVE = {
 
 test("the operator's account reads what is in force; another's reads no inside name, and nobody a secret", () => {
   const config = readConfig(EFFECTIVE);
-  const own = effectiveSettings(config, targetPolicyOf(config), true);
+  const own = effectiveSettings(config, targetPolicy(config), true);
   expect(own.targets).toBe("Calls may go to public addresses and to 10.7.0.0/16, billing.internal.");
   expect(own).toMatchObject({ approvers: ["boss@example.com"], sendsMail: true, rateLimitPerSecond: 100 });
-  const strangers = effectiveSettings(config, targetPolicyOf(config), false);
+  const strangers = effectiveSettings(config, targetPolicy(config), false);
   expect(strangers.targets).toBe("Calls may go to public addresses and to 2 private targets that the server lists.");
   expect(strangers.approvers).toEqual(["Those that the server lists (1)."]);
   for (const inside of ["10.7", "internal", "boss"]) expect(JSON.stringify(strangers)).not.toContain(inside);
@@ -76,7 +76,7 @@ test("the operator's account reads what is in force; another's reads no inside n
 
 test("where nothing is listed there is nothing to count", () => {
   const config = readConfig({});
-  expect(effectiveSettings(config, targetPolicyOf(config), false)).toMatchObject({
+  expect(effectiveSettings(config, targetPolicy(config), false)).toMatchObject({
     targets: "Calls may go to public addresses and to loopback (this server listens only there).",
     approvers: [],
     approvalTtlHours: null,

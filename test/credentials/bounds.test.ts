@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { CredentialBounds } from "../../src/core/credential.ts";
-import { boundsFrom, describeBounds, outOfBounds, warningsOf } from "../../src/credentials/bounds.ts";
+import { boundsFrom, describeBounds, outOfBounds, boundWarnings } from "../../src/credentials/bounds.ts";
 import type { HttpMethod } from "../../src/core/target.ts";
 import { quickestMs } from "../support/core.ts";
 
@@ -82,7 +82,7 @@ describe("a credential goes", () => {
 
 /** What they are said to include; empty: nothing. */
 const included = (hosts: readonly string[], more: Partial<CredentialBounds> = {}) =>
-  warningsOf({ hosts, paths: null, methods: null, ...more })
+  boundWarnings({ hosts, paths: null, methods: null, ...more })
     .map((warning) => /include (?:any path, and so token endpoints such as )?(.+), where/.exec(warning)?.[1] ?? warning)
     .join("; ");
 
@@ -91,7 +91,7 @@ const GITHUB = ["api.github.com"];
 describe("bounds that include an endpoint which answers with a new secret", () => {
   test("are warned of, in a sentence that says what to do", () => {
     const bounds = { hosts: ["api.stripe.com"], paths: ["/v1/api_keys"], methods: null };
-    expect(warningsOf(bounds)).toEqual([
+    expect(boundWarnings(bounds)).toEqual([
       "Its bounds include Stripe's /v1/api_keys, where answers hold a new secret. Name the paths that calls need.",
     ]);
   });
@@ -139,7 +139,8 @@ test("many long paths are compared with endpoints only as far as those go", () =
   // Without that, 200 credentials take 3 s.
   const paths = Array.from({ length: 50 }, (_, n) => `/${"a/".repeat(500)}${n}`);
   const warnOfAll = () => {
-    for (let n = 0; n < 200; n += 1) warningsOf({ hosts: ["api.stripe.com", "api.github.com"], paths, methods: null });
+    for (let n = 0; n < 200; n += 1)
+      boundWarnings({ hosts: ["api.stripe.com", "api.github.com"], paths, methods: null });
   };
   expect(quickestMs(600, warnOfAll)).toBeLessThan(600);
 });

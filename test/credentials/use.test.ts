@@ -4,7 +4,7 @@ import { STRANGER } from "../http/real-server.ts";
 import { type CredentialRig, openCredentials, SECRET } from "./rig.ts";
 import { aCredential, anAuditEntry } from "../support/factory.ts";
 import { fresh } from "../support/shared.ts";
-import { daysOf, sumOf, usesOf } from "../../src/credentials/service.ts";
+import { usesByDay, sumOf, countUses } from "../../src/credentials/service.ts";
 
 let rig: CredentialRig;
 
@@ -282,10 +282,10 @@ test("the same request with another credential is another one", async () => {
 
 test("uses are counted by credential and day, the oldest first", () => {
   const row = (subject: string, daysAgo: number, count: number) => ({ subject, daysAgo, count });
-  const uses = usesOf({ counts: [row("a", 0, 3), row("b", 6, 1), row("a", 2, 4)], isWhole: false });
-  expect(daysOf(uses, "a")).toEqual([0, 0, 0, 0, 4, 0, 3]);
-  expect(daysOf(uses, "b")).toEqual([1, 0, 0, 0, 0, 0, 0]);
-  expect(sumOf(daysOf(uses, "c"))).toBe(0);
+  const uses = countUses({ counts: [row("a", 0, 3), row("b", 6, 1), row("a", 2, 4)], isWhole: false });
+  expect(usesByDay(uses, "a")).toEqual([0, 0, 0, 0, 4, 0, 3]);
+  expect(usesByDay(uses, "b")).toEqual([1, 0, 0, 0, 0, 0, 0]);
+  expect(sumOf(usesByDay(uses, "c"))).toBe(0);
   expect(uses.isWhole).toBe(false);
 });
 

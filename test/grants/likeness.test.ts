@@ -2,13 +2,13 @@ import { expect, test } from "bun:test";
 import type { ActionRequest } from "../../src/core/action.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
 import { GRANT_BODY_CHARS_MAX, GRANT_FIELDS_MAX } from "../../src/core/limits.ts";
-import { likenessOf } from "../../src/grants/likeness.ts";
+import { describeLikeness } from "../../src/grants/likeness.ts";
 import { aRequest, NOON } from "../support/factory.ts";
 
 const BASE = { body: '{"amount":1,"to":"acme"}', headers: { "X-Tenant": "a", "X-Plan": "b" } };
 
 const likeness = (changes: Partial<ActionRequest>, vary: readonly string[] = []) =>
-  likenessOf(aRequest({ ...BASE, ...changes }), vary, (text) => text);
+  describeLikeness(aRequest({ ...BASE, ...changes }), vary, (text) => text);
 
 const extras = (members: ActionRequest["extras"]) => ({ extras: members });
 

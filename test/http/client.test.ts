@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { trustedProxiesOf } from "../../src/config/values.ts";
+import { proxyMatcher } from "../../src/config/values.ts";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../../src/core/limits.ts";
 import { clientAddressOf } from "../../src/http/client-address.ts";
 import { networkOf } from "../../src/core/addresses.ts";
 
 const PROXY = "10.0.0.1";
 
-const isTrusted = trustedProxiesOf(["10.0.0.0/8", "fd00::/8", "127.0.0.1"]);
+const isTrusted = proxyMatcher(["10.0.0.0/8", "fd00::/8", "127.0.0.1"]);
 
 const from = (forwardedFor: string | null, socket = PROXY) => clientAddressOf(socket, forwardedFor, isTrusted);
 

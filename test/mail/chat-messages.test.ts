@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/core/action.ts";
 import { NO_EXTRAS } from "../../src/core/extras.ts";
 import { type DecisionHistory, NO_HISTORY } from "../../src/approvals/facts.ts";
-import { MESSAGE_FORMATS, endOfHost, subjectOf } from "../../src/mail/chat-messages.ts";
+import { MESSAGE_FORMATS, endOfHost, messageSubject } from "../../src/mail/chat-messages.ts";
 import { URL_CHARS_MAX, SUBJECT_PATH_CHARS_MAX, SUBJECT_TITLE_CHARS_MAX } from "../../src/core/limits.ts";
 import { anAction, NOON } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
@@ -184,7 +184,8 @@ test.each([
 
 const CALL = { ...REFUND, run: 1, url: "https://api.stripe.com/v1/refunds?dry=1#top" } as const;
 
-const subject = (overrides: Partial<Parameters<typeof subjectOf>[0]> = {}) => subjectOf({ ...CALL, ...overrides });
+const subject = (overrides: Partial<Parameters<typeof messageSubject>[0]> = {}) =>
+  messageSubject({ ...CALL, ...overrides });
 
 test("a subject is host, method and path, the title in quotes, and the end of the id", () => {
   expect(subject()).toBe('Approve? api.stripe.com · POST /v1/refunds · "Refund order 5999" · qqpjmk');

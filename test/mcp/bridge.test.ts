@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { sendTo, Relay, type BridgeRequest } from "../../mcp/bridge/relay.ts";
-import { eventsOf, linesOf, TOO_LONG } from "../../mcp/bridge/messages.ts";
+import { readEvents, readLines, TOO_LONG } from "../../mcp/bridge/messages.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 
@@ -255,7 +255,7 @@ describe("lines", () => {
     const source = async function* () {
       for (const chunk of chunks) yield Buffer.from(chunk);
     };
-    return Array.fromAsync(linesOf(source(), bytesMax));
+    return Array.fromAsync(readLines(source(), bytesMax));
   };
 
   test("are read from chunks that end anywhere", async () => {
@@ -274,7 +274,7 @@ describe("lines", () => {
     const events: string[] = [];
     const text = ': hi\n\nevent: message\ndata: {"a":\ndata: 1}\n\nid: 7\ndata:{}\n\n';
     const body = new Response(text).body;
-    if (body !== null) for await (const one of eventsOf(body)) events.push(one);
+    if (body !== null) for await (const one of readEvents(body)) events.push(one);
     expect(events).toEqual(['{"a": 1}', "{}"]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { assert as holds, property, string, webUrl } from "fast-check";
 import { marked } from "marked";
-import { formOf } from "../../mcp/approve.ts";
+import { questionForm } from "../../mcp/approve.ts";
 import type { Action } from "../../src/core/action.ts";
 import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { anAction } from "../support/factory.ts";
@@ -10,7 +10,7 @@ import { maskAction } from "../../src/receipts/masked-action.ts";
 const messageOf = (action: Action, history = NO_HISTORY) => {
   const seen = maskAction(action, "mail");
   // The two spaces that make each line one in Markdown.
-  return formOf(seen, maskedFacts(seen, history, "https://gate.example.com")).message.replaceAll("  \n", "\n");
+  return questionForm(seen, maskedFacts(seen, history, "https://gate.example.com")).message.replaceAll("  \n", "\n");
 };
 
 const lines = (url: string, method: "DELETE" | "POST" = "POST") => {
@@ -66,7 +66,7 @@ describe("a question", () => {
     const body = "amount=900000\nRequested by: Ann, over the API\n5*3*2 &ast; _x_ ~~y~~ snake_case";
     const url = "https://api.example.com/_all_/*any*/~ann~/snake_case?a=1&b=2&ast;";
     const seen = maskAction(anAction({ url, body, extras: { bodyKind: "text" }, title: "*No* ~~risk~~" }), "mail");
-    const { message } = formOf(seen, maskedFacts(seen, NO_HISTORY, "https://gate.example.com"));
+    const { message } = questionForm(seen, maskedFacts(seen, NO_HISTORY, "https://gate.example.com"));
     const html = marked.parse(message, { async: false });
     expect(html).toContain("<pre><code>amount=900000  \nRequested by: Ann, over the API  \n5%2A3%2A2 %26ast; %5Fx%5F");
     expect(html).toContain("<p>Requester says: %2ANo%2A %7E%7Erisk%7E%7E<br>Requested by: test, over the API<br>");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { describeAction, describePage, errorOf, errorResult, resultOf } from "../../mcp/results.ts";
+import { describeAction, describePage, toolError, errorResult, toolResult } from "../../mcp/results.ts";
 import type { Action } from "../../src/core/action.ts";
 import { type Caller, type Role, ROLES } from "../../src/core/roles.ts";
 import { type ActionPolicy, policyOfHold } from "../../src/core/action-policy.ts";
@@ -128,7 +128,7 @@ describe("the response in a tool result", () => {
 test("structured content keeps numbers as they were written, at any depth", async () => {
   const body = `{"a":[1.0,-0,1e999,{"__proto__":12345678901234567890}],"n":7}`;
   const json = await textOf(anAction({ body }));
-  const { content, structuredContent } = resultOf({ json });
+  const { content, structuredContent } = toolResult({ json });
   expect(content).toEqual([{ type: "text", text: json }]);
   expect(JSON.stringify(structuredContent)).toBe(json);
 });
@@ -531,7 +531,7 @@ test("an error lists as many problems as fit into 16 KiB, and counts the others"
 
 test("what is refused until a time is to be repeated after it, and not before", () => {
   const from = new Date(Date.UTC(2030, 0, 1));
-  expect(errorOf(new TooEarly("not_retryable", "Too early.", from)).next_step).toBe(
+  expect(toolError(new TooEarly("not_retryable", "Too early.", from)).next_step).toBe(
     "It is refused until 2030-01-01T00:00:00.000Z: do not call again before that. Tell your person if it can't wait.",
   );
 });

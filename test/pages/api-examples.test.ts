@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { HTTP_STATUS } from "../../src/api/errors.ts";
 import { compile } from "../../src/api/check.ts";
-import { apiReference, groupsOf } from "../../src/pages/docs/api-reference.ts";
-import { partsOf } from "../../src/pages/docs/api-fields.tsx";
+import { apiReference, groupEntries } from "../../src/pages/docs/api-reference.ts";
+import { splitDescription } from "../../src/pages/docs/api-fields.tsx";
 import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
 import { createDocsSite } from "../../src/pages/docs/site.tsx";
 import { bodyExample, requestExamples } from "../../src/pages/docs/api-examples.ts";
@@ -82,7 +82,10 @@ test("a description begins with a short sentence, and lists one rule each after 
       id,
     ).toEqual([]);
   }
-  expect(partsOf("One.\n\nTwo.\n\n- a\n- b - c")).toEqual({ paragraphs: ["One.", "Two."], notes: ["a", "b - c"] });
+  expect(splitDescription("One.\n\nTwo.\n\n- a\n- b - c")).toEqual({
+    paragraphs: ["One.", "Two."],
+    notes: ["a", "b - c"],
+  });
 });
 
 test("the page of every operation has its parameters and body, examples, responses, and its errors with what they mean", async () => {
@@ -117,11 +120,11 @@ test("the page of every operation has its parameters and body, examples, respons
 });
 
 test("every operation is in one group", () => {
-  const grouped = groupsOf(ENTRIES).flatMap(({ entries }) => entries);
+  const grouped = groupEntries(ENTRIES).flatMap(({ entries }) => entries);
   expect(grouped.toSorted(byId)).toEqual([...ENTRIES].toSorted(byId));
   // The last group is for the service itself.
   expect(
-    groupsOf(ENTRIES)
+    groupEntries(ENTRIES)
       .at(-1)
       ?.entries.filter(({ path }) => path.startsWith("/v1/")),
   ).toEqual([]);

@@ -7,7 +7,7 @@ import { maskText } from "../../src/receipts/masking.ts";
 import { RANGE_NAMES } from "../../src/core/activity.ts";
 import { ASSETS } from "../../src/ui/assets.ts";
 import type { FirstStepProgress } from "../../src/accounts/first-steps.ts";
-import { heightOf, scaleOf } from "../../src/ui/chart.tsx";
+import { barHeight, chartScale } from "../../src/ui/chart.tsx";
 import { overviewPage } from "../../src/pages/actions/overview.tsx";
 import { later, NOON } from "../support/factory.ts";
 import { textOf } from "../support/forms.ts";
@@ -278,14 +278,14 @@ describe("a chart", () => {
 
   test("has axes of round steps from 0 to at least the highest value", () => {
     for (const highest of [0, 1, 3, 4, 7, 19, 20, 21, 99, 123_456, 1_000_000]) {
-      const { ticks, top } = scaleOf(highest);
+      const { ticks, top } = chartScale(highest);
       expect([ticks[0], ticks.at(-1), ticks.length <= 6]).toEqual([0, top, true]);
       expect(top).toBeGreaterThanOrEqual(highest);
       const step = ticks[1] ?? 0;
       expect(["1", "2", "5"]).toContain(String(step)[0] ?? "");
     }
-    const scale = scaleOf(1_000);
-    expect([heightOf(0, scale), heightOf(1, scale), heightOf(500, scale)]).toEqual([0, 1.5, 50]);
+    const scale = chartScale(1_000);
+    expect([barHeight(0, scale), barHeight(1, scale), barHeight(500, scale)]).toEqual([0, 1.5, 50]);
   });
 
   test("has no script and no style of its own, and its slots are for the pointer alone", () => {

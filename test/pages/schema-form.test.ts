@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import Type from "typebox";
 import { DomainError, type Issue } from "../../src/core/domain-error.ts";
-import { EMPTY_FORM, filled, formIdIn, type FormState, problemOf } from "../../src/pages/frame/forms.ts";
+import { EMPTY_FORM, filled, formIdIn, type FormState, fieldProblem } from "../../src/pages/frame/forms.ts";
 import { CHOICES_WITH_FIELDS, schemaForm } from "../../src/pages/frame/schema-form.tsx";
 import { render } from "../../src/ui/layout.tsx";
 
@@ -125,7 +125,7 @@ describe("a form by its schema", () => {
       { field: "sum", message: "Too much." },
     ];
     const state = { ...EMPTY_FORM, issues, problem: "All." };
-    expect([problemOf(state, "send_to"), problemOf(state, "send")]).toEqual(["Must be an address.", null]);
+    expect([fieldProblem(state, "send_to"), fieldProblem(state, "send")]).toEqual(["Must be an address.", null]);
     const html = htmlOf(state);
     for (const said of [
       "Not now. Too much.",

@@ -7,7 +7,7 @@ import type { TimelineEntry, TimelineEvent } from "../../src/core/timeline.ts";
 import { Controls } from "../../src/pages/action/action-controls.tsx";
 import { Story } from "../../src/pages/action/action-story.tsx";
 import { adviceOn } from "../../src/pages/action/advice.ts";
-import { runRows, runsOf } from "../../src/pages/action/attempt-spans.ts";
+import { runRows, runSpans } from "../../src/pages/action/attempt-spans.ts";
 import { chosenAttempt } from "../../src/pages/action/attempts.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { anAction, anAttempt, aResult, later, NOON } from "../support/factory.ts";
@@ -222,7 +222,7 @@ function timelineOf(...rows: readonly Row[]): readonly TimelineEntry[] {
 
 /** Kind, begin and end in milliseconds after noon. */
 const drawn = (rows: readonly Row[], nowMs = 99_000) =>
-  runsOf(timelineOf(...rows), later(nowMs)).map(({ run, spans }) => [
+  runSpans(timelineOf(...rows), later(nowMs)).map(({ run, spans }) => [
     run,
     spans.map(({ kind, from, to }) => `${kind} ${from.getTime() - NOON.getTime()}-${to.getTime() - NOON.getTime()}`),
   ]);

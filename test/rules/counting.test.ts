@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { DomainError } from "../../src/core/domain-error.ts";
 import type { RuleCount } from "../../src/core/rule-count.ts";
 import { unitsIn } from "../../src/core/decimal.ts";
-import { factsOf, type RuledRequest, withoutIds } from "../../src/rules/facts.ts";
+import { requestFacts, type RuledRequest, withoutIds } from "../../src/rules/facts.ts";
 import { decideByWalks, ruleFrom, CompiledRules } from "../../src/rules/rule.ts";
 import type { RuleDefinition } from "../../src/rules/schemas.ts";
 import { lastOf } from "../support/steps.ts";
@@ -29,7 +29,7 @@ interface Asked {
 }
 
 function asked(rules: readonly ReturnType<typeof rule>[], { request, key = "key_a", now, beyond = [] }: Asked = {}) {
-  const made = factsOf(
+  const made = requestFacts(
     { ...REQUEST, ...request },
     { keyId: key, keyName: key, role: "agent" },
     new Date(now ?? "2026-03-04T12:34:56Z"),
@@ -130,7 +130,7 @@ describe("a budget", () => {
       asked([rule({ sum: { ...SUM, ...(same === undefined ? {} : { same }) } })], asking).counts[0]?.subject;
     const at = { request: { url: "https://other.example/pay" } };
     const newKey = { keyId: "key_0", keyName: "z", role: "agent", replaced: new Set(["key_1", "key_a"]) } as const;
-    const rotated = factsOf(REQUEST, newKey, new Date("2026-03-04T12:34:56Z"));
+    const rotated = requestFacts(REQUEST, newKey, new Date("2026-03-04T12:34:56Z"));
     const of = (team: string) => ({ request: { extras: { metadata: { team } } } });
     expect(subject(undefined, { key: "key_b", ...at })).toBe(subject(undefined, {}) ?? "");
     expect(subject("key", { key: "key_b" })).not.toBe(subject("key", {}) ?? "");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { compileExpression, ExpressionError } from "../../src/rules/expression.ts";
-import { factsOf, type RuledRequest, Undecidable } from "../../src/rules/facts.ts";
+import { requestFacts, type RuledRequest, Undecidable } from "../../src/rules/facts.ts";
 import { Needs } from "../../src/rules/needs.ts";
 import { quickestMs } from "../support/core.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
@@ -21,7 +21,7 @@ type Verdict = boolean | { readonly undecidable: string };
 
 function ask(text: string, changes: Partial<RuledRequest> = {}): Verdict {
   const { holds, needs } = compileExpression(text);
-  const facts = factsOf({ ...REQUEST, ...changes }, { keyId: "key_1", keyName: "ci", role: "agent" }, NOW);
+  const facts = requestFacts({ ...REQUEST, ...changes }, { keyId: "key_1", keyName: "ci", role: "agent" }, NOW);
   const isMet = new Needs([needs]).metBy(facts)(0);
   try {
     const verdict = holds(facts);
@@ -84,7 +84,8 @@ describe("an expression reads", () => {
 
   test("clocks right on the day that changes them", () => {
     const { holds: isThree } = compileExpression("now.hour('Europe/Berlin') == 3");
-    const at = (time: string) => isThree(factsOf(REQUEST, { keyId: null, keyName: "", role: "owner" }, new Date(time)));
+    const at = (time: string) =>
+      isThree(requestFacts(REQUEST, { keyId: null, keyName: "", role: "owner" }, new Date(time)));
     expect(at("2026-03-29T00:59:59Z")).toBe(false);
     expect(at("2026-03-29T01:00:00Z")).toBe(true);
     expect(at("2026-10-25T01:59:59Z")).toBe(false);
@@ -351,7 +352,7 @@ describe("an expression is bounded", () => {
     const growth = growthOf((count) => {
       const names = Array.from({ length: count }, (_, n) => `action.body.member_${n} == 'a long text'`);
       const { holds } = compileExpression(names.join(" || "));
-      const facts = factsOf({ ...REQUEST, body: "{}" }, { keyId: null, keyName: "", role: "agent" }, NOW);
+      const facts = requestFacts({ ...REQUEST, body: "{}" }, { keyId: null, keyName: "", role: "agent" }, NOW);
       return () => Array.from({ length: 20 }, () => expect(() => holds(facts)).toThrow("The request has no"));
     }, 22);
     expect(growth).toBeLessThan(GROWTH_MAX);

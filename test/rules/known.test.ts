@@ -19,7 +19,7 @@ test("a change of one account's rules has those of no other account read again, 
     const rows = ids.map((id) => aRule(id, { accountId }));
     expect(await rules.replace({ accountId, rules: rows, expected, audit: anAuditEntry() })).toBe(true);
   };
-  const idsOf = (accountId: string) => known.rulesOf(accountId).map(({ id }) => id);
+  const idsOf = (accountId: string) => known.knownRules(accountId).map(({ id }) => id);
   await write(ACCOUNT, ["rul_a"]);
   await write(OTHER_ACCOUNT, ["rul_b"]);
   await known.reload();
@@ -28,7 +28,7 @@ test("a change of one account's rules has those of no other account read again, 
     ["rul_b"],
     [ACCOUNT, OTHER_ACCOUNT].toSorted(),
   ]);
-  const before = known.rulesOf(OTHER_ACCOUNT);
+  const before = known.knownRules(OTHER_ACCOUNT);
   await write(ACCOUNT, ["rul_a", "rul_c"]);
   // All that wait for it at once are served by one read.
   await Promise.all([known.reloadOf(ACCOUNT), known.reloadOf(ACCOUNT), known.reload()]);
@@ -37,7 +37,7 @@ test("a change of one account's rules has those of no other account read again, 
   await known.reload();
   expect([idsOf(ACCOUNT), listed]).toEqual([[], [ACCOUNT]]);
   // Not compiled again either.
-  expect(known.rulesOf(OTHER_ACCOUNT)).toBe(before);
+  expect(known.knownRules(OTHER_ACCOUNT)).toBe(before);
 });
 
 test("a rule is compiled again only if it was changed", async () => {
@@ -48,7 +48,7 @@ test("a rule is compiled again only if it was changed", async () => {
     const expected = await rules.versionOf(ACCOUNT);
     await rules.replace({ accountId: ACCOUNT, rules: rows, expected, audit: anAuditEntry() });
     await known.reload();
-    return known.rulesOf(ACCOUNT);
+    return known.knownRules(ACCOUNT);
   };
   const [one, other] = [aRule("rul_a"), aRule("rul_b")];
   const before = await written([one, other]);
@@ -76,7 +76,7 @@ test("what a rule was before a change is forgotten, although others are kept", a
     const rows = [aRule("rul_a"), aRule("rul_b", { version })];
     await rules.replace({ accountId: ACCOUNT, rules: rows, expected, audit: anAuditEntry() });
     await known.reload();
-    expect(known.rulesOf(ACCOUNT)).toHaveLength(2);
+    expect(known.knownRules(ACCOUNT)).toHaveLength(2);
   }
   await until(() => {
     Bun.gc(true);
@@ -104,5 +104,5 @@ test("rules are compiled with pauses for whoever reads all of them, and once", a
   const compiled = await known.compiledRules(ACCOUNT);
   expect(compiled.map(({ id }) => id)).toEqual(["rul_a", "rul_b", "rul_c"]);
   expect(turns).toBeGreaterThan(1);
-  expect(known.rulesOf(ACCOUNT)).toBe(compiled);
+  expect(known.knownRules(ACCOUNT)).toBe(compiled);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { DomainError } from "../../src/core/domain-error.ts";
-import { ActionFacts, type CallFacts, factsOf, type RuledKey, type RuledRequest } from "../../src/rules/facts.ts";
+import { ActionFacts, type CallFacts, requestFacts, type RuledKey, type RuledRequest } from "../../src/rules/facts.ts";
 import { decideByWalks, type CompiledRule, ruleFrom, CompiledRules, storedRule } from "../../src/rules/rule.ts";
 import type { RuleDefinition } from "../../src/rules/schemas.ts";
 import { quickestMs } from "../support/core.ts";
@@ -43,7 +43,7 @@ function decide(
   definitions: readonly Definition[],
   { request = {}, key = KEY, now = "2026-11-23T12:00:00Z" }: Asked = {},
 ) {
-  const decided = decideByRules(definitions.map(rule), factsOf({ ...REQUEST, ...request }, key, new Date(now)));
+  const decided = decideByRules(definitions.map(rule), requestFacts({ ...REQUEST, ...request }, key, new Date(now)));
   return decided === null ? null : `${decided.effect} ${decided.rule.name}`;
 }
 
@@ -64,7 +64,7 @@ describe("the first rule that applies decides", () => {
   });
 
   test("and says why", () => {
-    const facts = factsOf(REQUEST, KEY, new Date());
+    const facts = requestFacts(REQUEST, KEY, new Date());
     expect(decideByRules([rule({ when: "action.body.nope > 1" })], facts)?.reason).toBe(
       'It can\'t be decided, so a person decides. The request has no "nope".',
     );
@@ -295,11 +295,11 @@ test("500 rules together are bounded", () => {
   const body = `{"l":[${Array.from({ length: 1_000 }, (_, at) => at).join(",")}]}`;
   const rules = Array.from({ length: 500 }, (_, at) => rule({ when }, at));
   const decideAll = () =>
-    expect(decideByRules(rules, factsOf({ ...REQUEST, body }, KEY, new Date()))?.reason).toContain(
+    expect(decideByRules(rules, requestFacts({ ...REQUEST, body }, KEY, new Date()))?.reason).toContain(
       "It would take too long",
     );
   expect(quickestMs(1_000, decideAll)).toBeLessThan(1_000);
-  expect(decideByRules(rules, factsOf({ ...REQUEST, body: '{"l":[1]}' }, KEY, new Date()))).toBeNull();
+  expect(decideByRules(rules, requestFacts({ ...REQUEST, body: '{"l":[1]}' }, KEY, new Date()))).toBeNull();
 });
 
 describe("a definition", () => {
@@ -348,7 +348,10 @@ describe("a definition", () => {
   test("in a row that was altered holds every call", () => {
     const good = JSON.stringify({ name: "a", effect: "allow", when: "true" });
     expect(
-      decideByRules([storedRule({ definition: good, id: "rul_1", version: 3 })], factsOf(REQUEST, KEY, new Date())),
+      decideByRules(
+        [storedRule({ definition: good, id: "rul_1", version: 3 })],
+        requestFacts(REQUEST, KEY, new Date()),
+      ),
     ).toMatchObject({
       effect: "allow",
       rule: { id: "rul_1", version: 3, name: "a" },
@@ -363,7 +366,7 @@ describe("a definition", () => {
     ]) {
       const decided = decideByRules(
         [storedRule({ definition: text, id: "rul_1", version: 3 })],
-        factsOf(REQUEST, KEY, new Date()),
+        requestFacts(REQUEST, KEY, new Date()),
       );
       expect(decided).toMatchObject({ effect: "hold", rule: { id: "rul_1", version: 3 } });
     }

@@ -22,7 +22,7 @@ import {
 } from "../action-text.ts";
 import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
 import { given, oneOf, several, wholeNumber } from "../option-values.ts";
-import { awaitEnd, EXIT_CODES_HELP, exitCodeOf, findActionId, printAction } from "../one-action.ts";
+import { awaitEnd, EXIT_CODES_HELP, exitCode, findActionId, printAction } from "../one-action.ts";
 import { EXIT, saysYes, UsageError } from "../io.ts";
 import { textTable, type Cell } from "../table.ts";
 import { listTable, type ListColumn, type Session } from "../session.ts";
@@ -62,7 +62,7 @@ export function addReadCommands(program: CliCommand): void {
           session.say(describeDecision(action, await client.getDecisionFacts(action.id), session));
         }
         await printAction(session, action);
-        return exitCodeOf(action.status, wait > 0);
+        return exitCode(action.status, wait > 0);
       },
     );
   addFilterOptions(program.serviceCommand("list", "list actions, newest first"))
@@ -71,7 +71,7 @@ export function addReadCommands(program: CliCommand): void {
     .option("--count", "how many there are of each status, instead of the actions")
     .option(...JSON_OPTION)
     .sessionAction(async (session, { limit, cursor, count, ...filters }: ListOptions) => {
-      const query = await filterQueryOf(session, filters);
+      const query = await filterQuery(session, filters);
       if (count === true) return countActions(session, query);
       const page = await session.client.listActions({ ...query, ...given({ limit, cursor }) });
       const more = page.searched_until;
@@ -142,7 +142,7 @@ async function watch(
   // Opens the stream before it reads the action, so that it can't miss the end in between.
   await Promise.race([isOpen, first]);
   const known = id === undefined ? null : await client.getAction(id);
-  if (known !== null && isTerminal(known.status)) return exitCodeOf(known.status, false);
+  if (known !== null && isTerminal(known.status)) return exitCode(known.status, false);
   io.err(
     `Watching ${id ?? `all actions of ${url}`}${id === undefined ? "" : " until it ends"}. Ctrl-C stops watching.\n`,
   );
@@ -153,7 +153,7 @@ async function watch(
       if (isJson) line(next.value);
       else say(eventLine({ at: new Date(next.value.timestamp), action }, paint, io.columns));
     }
-    if (id !== undefined && isTerminal(action.status)) return exitCodeOf(action.status, false);
+    if (id !== undefined && isTerminal(action.status)) return exitCode(action.status, false);
   }
   return EXIT.ok;
 }
@@ -276,7 +276,7 @@ async function decide(
   const action = await awaitEnd(session, decided, wait ?? 0);
   await printAction(session, action);
   // Without --wait, the exit code only says that the decision was made.
-  return wait === undefined ? EXIT.ok : exitCodeOf(action.status, true);
+  return wait === undefined ? EXIT.ok : exitCode(action.status, true);
 }
 
 /** `outgate open`: opens the page of an action, or the console, in this machine's browser. */
@@ -323,19 +323,19 @@ const ATTEMPT_COLUMNS: readonly ListColumn<AttemptItem>[] = [
   ["RUN", ({ run }) => String(run), { leaves: 1 }],
   ["TRY", ({ attempt }) => String(attempt)],
   ["ENDED", ({ at }) => ({ text: `${at.slice(0, 10)} ${clockTime(new Date(at))}`, color: "grey" })],
-  ["OUTCOME", outcomeOf],
+  ["OUTCOME", outcomeCell],
   ["TOOK", ({ duration_ms: ms }) => (ms === null ? "" : `${ms} ms`)],
-  ["ANSWER", (attempt) => answerOf(attempt), { min: 20 }],
+  ["ANSWER", (attempt) => answerText(attempt), { min: 20 }],
 ];
 
-function outcomeOf({ outcome, response_code: code, error }: AttemptItem): Cell {
+function outcomeCell({ outcome, response_code: code, error }: AttemptItem): Cell {
   if (outcome === "unknown") return { text: "unknown", color: "yellow" };
   if (code === null) return { text: "not sent", color: "red" };
   return { text: String(code), color: error === null ? "green" : "red" };
 }
 
 /** What the target said, or why the attempt failed. */
-function answerOf({ response_body: body, error, location, response_truncated: isCut }: AttemptItem): string {
+function answerText({ response_body: body, error, location, response_truncated: isCut }: AttemptItem): string {
   const failure = failureIn({ response_body: body, last_error: error });
   if (failure !== null) return failure;
   if (location !== null) return `to ${location}`;
@@ -381,7 +381,7 @@ async function runBulk(
     const words = BULK[operation].statuses.map((word) => `--status ${word}`).join(" or ");
     throw new UsageError(`${operation} takes the id of an action, or ${words} with filters, or --id several times.`);
   }
-  const filter = await filterQueryOf(session, filters);
+  const filter = await filterQuery(session, filters);
   const bulk = { operation, filter, ...given({ reason }) };
   if (dryRun === true) {
     const found = await client.startBulk({ ...bulk, dry_run: true });
@@ -519,7 +519,7 @@ export function addExport(program: CliCommand): void {
     .choice("--format <format>", "default: ndjson", ["ndjson", "csv"])
     .sessionAction(async (session, { format, ...filters }: FilterOptions & Pick<ExportQuery, "format">) => {
       const { client, io } = session;
-      const query: ExportQuery = { ...(await filterQueryOf(session, filters)), ...given({ format }) };
+      const query: ExportQuery = { ...(await filterQuery(session, filters)), ...given({ format }) };
       // Lines of CSV end with a carriage return too, which a terminal must not show. A file gets the export unchanged.
       const visibleText = (text: string) =>
         format === "csv" ? visible(text.replaceAll("\r", ""), true) : visibleJson(text);
@@ -570,7 +570,7 @@ function addFilterOptions(command: CliCommand): CliCommand {
 }
 
 /** Turns filter options into a query for the API, with whole ids. */
-async function filterQueryOf(
+async function filterQuery(
   session: Session,
   { id: texts, reason_text: reason, ...query }: FilterOptions,
 ): Promise<FilterQuery> {

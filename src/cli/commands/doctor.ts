@@ -37,7 +37,7 @@ export async function diagnose(io: Io, { api_key_file: keyFile, json }: SessionO
   // People read it in a pipe too.
   if (json === true) session.json({ ok: !isWrong, findings });
   // Never cut: the advice is at the end.
-  else session.say(textTable(findings.map(rowOf), session.paint));
+  else session.say(textTable(findings.map(findingRow), session.paint));
   return isWrong ? EXIT.failed : EXIT.ok;
 }
 
@@ -47,7 +47,7 @@ const MARKS = {
   wrong: { text: "WRONG", color: "red" },
 } as const;
 
-function rowOf({ what, state, found }: Finding): readonly Cell[] {
+function findingRow({ what, state, found }: Finding): readonly Cell[] {
   return [MARKS[state], what, found];
 }
 

@@ -87,7 +87,7 @@ export function addRuleCommands(program: CliCommand): void {
     .serviceCommand("export", "print the rules as the file that apply takes")
     .sessionAction(async ({ client, io }) => {
       const { data } = await client.listRules();
-      io.out(jsonText({ rules: data.map(definitionOf) }, true));
+      io.out(jsonText({ rules: data.map(toDefinition) }, true));
     });
   rules
     .serviceCommand(
@@ -107,12 +107,12 @@ export function addRuleCommands(program: CliCommand): void {
     .sessionAction(async (session, file: string, { dry_run: isDryRun = false }: { dry_run?: boolean }) => {
       const { client, print } = session;
       const wanted = await readRules(session, file);
-      const before = (await client.listRules()).data.map(definitionOf);
+      const before = (await client.listRules()).data.map(toDefinition);
       // Checks the rules.
       if (isDryRun) await client.dryRunRules({ ...wanted, last: 1 });
       // The definitions as the service writes them, which may leave members out.
-      const after = isDryRun ? wanted.rules : (await client.replaceRules(wanted)).data.map(definitionOf);
-      print(differenceOf(before, after), (difference) => differenceText(difference, isDryRun));
+      const after = isDryRun ? wanted.rules : (await client.replaceRules(wanted)).data.map(toDefinition);
+      print(compareRules(before, after), (difference) => differenceText(difference, isDryRun));
     });
 }
 
@@ -209,7 +209,7 @@ const FATES: Readonly<Record<DryRun["differences"][number]["tried"], string>> = 
   refuse: "refused",
 };
 
-function differenceOf(before: readonly Definition[], after: readonly Definition[]): Difference {
+function compareRules(before: readonly Definition[], after: readonly Definition[]): Difference {
   const old = new Map(before.map((rule) => [rule.name, rule]));
   const names = new Set(after.map(({ name }) => name));
   const kept = after.filter(({ name }) => old.has(name));
@@ -253,7 +253,7 @@ function differenceText({ added, changed, removed, reordered }: Difference, isDr
   return [...lines, isDryRun ? "Nothing was changed: --dry-run." : "These rules are in force."].join("\n");
 }
 
-function definitionOf(rule: Rule): Definition {
+function toDefinition(rule: Rule): Definition {
   const {
     id: _id,
     position: _position,
@@ -270,7 +270,7 @@ function definitionOf(rule: Rule): Definition {
 
 /** A rule on one line, with probable mistakes on further lines. */
 function ruleText(rule: Rule): string {
-  const { name, effect, ...conditions } = definitionOf(rule);
+  const { name, effect, ...conditions } = toDefinition(rule);
   const parts = Object.entries(conditions).map(([member, value]) => {
     const isPlain = typeof value === "string" || Array.isArray(value);
     return `${member.replaceAll("_", " ")} ${isPlain ? String(value) : canonicalJson(value)}`;

@@ -1,5 +1,5 @@
 import type { CreateAction } from "../../client/api.ts";
-import { awaitEnd, EXIT_CODES_HELP, exitCodeOf, printAction } from "../one-action.ts";
+import { awaitEnd, EXIT_CODES_HELP, exitCode, printAction } from "../one-action.ts";
 import { type CliCommand, CliOption, JSON_OPTION } from "../command.ts";
 import { given, headersIn, oneOf, several, wholeNumber } from "../option-values.ts";
 import { type Io, readValue, UsageError } from "../io.ts";
@@ -80,7 +80,7 @@ interface SendOptions
 async function send(session: Session, url: string, options: SendOptions): Promise<number> {
   const { client, io } = session;
   const { wait: waitSeconds, idempotency_key: idempotencyKey = crypto.randomUUID(), ...more } = options;
-  const action = await actionOf(url, more, io);
+  const action = await createRequest(url, more, io);
   const isSync = action.sync === true;
   const repeat = `The action may have been created. To send nothing twice, repeat it with --idempotency-key ${visible(idempotencyKey)}`;
   io.sayIfInterrupted?.(`\n${repeat}\n`);
@@ -89,10 +89,10 @@ async function send(session: Session, url: string, options: SendOptions): Promis
     .catch(unsure(repeat));
   const latest = isSync || waitSeconds === undefined ? created : await awaitEnd(session, created, waitSeconds);
   await printAction(session, latest);
-  return exitCodeOf(latest.status, isSync || waitSeconds !== undefined);
+  return exitCode(latest.status, isSync || waitSeconds !== undefined);
 }
 
-async function actionOf(url: string, options: SendOptions, io: Io): Promise<CreateAction> {
+async function createRequest(url: string, options: SendOptions, io: Io): Promise<CreateAction> {
   const { data, form, text, base64, header = [], metadata, ...members } = options;
   if ([url, data, text, base64, ...header].filter((value) => value === "-").length > 1)
     throw new UsageError("Only one of the action, its body and its headers can come from standard input.");
@@ -102,16 +102,16 @@ async function actionOf(url: string, options: SendOptions, io: Io): Promise<Crea
     ...base,
     ...members,
     ...(header.length > 0 && { headers: await headersIn(header, io) }),
-    ...(await bodyOf(given({ data, form, text, base64 }), io)),
-    ...(metadata !== undefined && { metadata: Object.fromEntries(pairsOf(metadata, "--metadata")) }),
+    ...(await readBody(given({ data, form, text, base64 }), io)),
+    ...(metadata !== undefined && { metadata: Object.fromEntries(parsePairs(metadata, "--metadata")) }),
   } as CreateAction;
 }
 
 /** The body member in the options. The service refuses more than one. */
-async function bodyOf({ data, form, text, base64 }: BodyOptions, io: Io): Promise<object> {
+async function readBody({ data, form, text, base64 }: BodyOptions, io: Io): Promise<object> {
   return {
     ...(data === undefined ? {} : jsonBody(parseJson(await readValue(data, io), "The body", OTHER_BODIES))),
-    ...(form === undefined ? {} : { form: formOf(pairsOf(form, "--form")) }),
+    ...(form === undefined ? {} : { form: toForm(parsePairs(form, "--form")) }),
     ...(text === undefined ? {} : { text: await readValue(text, io) }),
     ...(base64 === undefined ? {} : { base64: (await readValue(base64, io)).replaceAll(/\s/g, "") }),
   };
@@ -122,7 +122,7 @@ function jsonBody(value: unknown): object {
 }
 
 /** The fields of a form. Fields with the same name become a list. */
-function formOf(pairs: readonly Pair[]): Readonly<Record<string, readonly string[]>> {
+function toForm(pairs: readonly Pair[]): Readonly<Record<string, readonly string[]>> {
   // Not `Map.groupBy`, which Node 20 doesn't have.
   const fields = new Map<string, string[]>();
   for (const [name, value] of pairs) fields.set(name, [...(fields.get(name) ?? []), value]);
@@ -131,7 +131,7 @@ function formOf(pairs: readonly Pair[]): Readonly<Record<string, readonly string
 
 type Pair = readonly [name: string, value: string];
 
-function pairsOf(fields: readonly string[], option: string): readonly Pair[] {
+function parsePairs(fields: readonly string[], option: string): readonly Pair[] {
   return fields.map((text, index) => {
     const at = text.indexOf("=");
     // The message doesn't quote the value, which may be a secret.

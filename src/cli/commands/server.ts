@@ -10,7 +10,7 @@ import { demoBeginning, demoText, playDay, type DemoService } from "../../demo/p
 import { startTarget } from "../../demo/target.ts";
 import { createPaint } from "../../observability/terminal.ts";
 import { relayStreams, relayToService, type SendMessage } from "../../../mcp/bridge/relay.ts";
-import { apiKeyOf } from "../../client/api-key-file.ts";
+import { apiKeyFromEnv } from "../../client/api-key-file.ts";
 import { createResetLink, createWelcomeLink, welcomeUrl } from "../../accounts/welcome-links.ts";
 import { firstStartNotice } from "../../app/first-keys.ts";
 import { createOwnerKey, withAdminStore, type AdminParts } from "../../admin/access.ts";
@@ -32,7 +32,7 @@ const ADVICE = " To use a running Outgate, set OUTGATE_URL and OUTGATE_API_KEY."
 /** `outgate mcp`: MCP over standard streams, as a bridge to OUTGATE_URL or with the whole service in this process. */
 export async function speakMcp(io: Io): Promise<void> {
   if ((io.env["OUTGATE_URL"] ?? "") !== "") return relayToService(io);
-  return serveInProcess(io, (await apiKeyOf(io.env)) ?? "");
+  return serveInProcess(io, (await apiKeyFromEnv(io.env)) ?? "");
 }
 
 /** Runs the whole service, pages included, until the agent closes standard input. */
@@ -128,11 +128,11 @@ export async function renewWelcomeLink(io: Io): Promise<void> {
 /** Prints a link. `none`: the error if there is none to make. */
 async function printLink(
   { env, out, err }: Io,
-  tokenOf: (parts: AdminParts) => Promise<string | null>,
+  makeToken: (parts: AdminParts) => Promise<string | null>,
   { none, what }: { readonly none: string; readonly what: string },
 ): Promise<void> {
   const url = await withAdminStore(env, async (parts) => {
-    const token = await tokenOf(parts);
+    const token = await makeToken(parts);
     return token === null ? null : welcomeUrl(parts.config, token);
   });
   if (url === null) throw new Error(none);

@@ -405,7 +405,7 @@ export function addSigningCommands(program: CliCommand): void {
     .option(...CALLBACKS)
     .option(...JSON_OPTION)
     .sessionAction(async ({ client, print, io }, origin: string, options: UseOptions) => {
-      const secret = await client.getSigningSecret(origin, useOf(options));
+      const secret = await client.getSigningSecret(origin, signingUse(options));
       const { previous } = secret;
       // Only the secret, for copying.
       print(secret, () => secret.secret);
@@ -424,7 +424,7 @@ export function addSigningCommands(program: CliCommand): void {
         { all = false, ...options }: UseOptions & { readonly all?: boolean },
       ) => {
         if (all === (origin !== undefined)) throw new UsageError("Say which origin, or --all.");
-        const rotated = await client.rotateSigningSecret({ ...given({ origin }), ...useOf(options) });
+        const rotated = await client.rotateSigningSecret({ ...given({ origin }), ...signingUse(options) });
         print(rotated, ({ previous_expires_at: end }) => `Rotated. The previous secret signs too until ${end}.`);
       },
     );
@@ -454,7 +454,7 @@ export function addSigningCommands(program: CliCommand): void {
           ...(data === undefined ? {} : { text: await readValue(data, io) }),
           ...(base64 === undefined ? {} : { base64: (await readValue(base64, io)).replaceAll(/\s/g, "") }),
         };
-        const found = await client.verifySignature(origin, message, useOf(options));
+        const found = await client.verifySignature(origin, message, signingUse(options));
         print(found, () => {
           const matches = found.secret === null ? [] : [`It matches the ${found.secret} secret.`];
           return [...matches, ...[...found.problems, ...found.warnings].map((one) => visible(one.message))].join("\n");
@@ -470,6 +470,6 @@ interface UseOptions {
   readonly callbacks?: boolean;
 }
 
-function useOf({ callbacks }: UseOptions): Pick<SigningSecretQuery, "for"> {
+function signingUse({ callbacks }: UseOptions): Pick<SigningSecretQuery, "for"> {
   return callbacks === true ? { for: "callbacks" } : {};
 }

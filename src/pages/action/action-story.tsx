@@ -81,7 +81,7 @@ function completedText({ action: { attempts, result } }: StoryProps): Child {
 
 function failedText({ action, timeline, role, baseUrl }: StoryProps): Child {
   const { result, attempts } = action;
-  const codes = codesOf(action, timeline);
+  const codes = responseCodes(action, timeline);
   const [first = null] = codes;
   const isSame = first !== null && codes.length === attempts && codes.every((code) => code === first);
   const what = isSame
@@ -105,7 +105,7 @@ function lateStory(action: SeenAction): string | null {
 }
 
 /** The response code of each attempt in the run; null for no response. */
-function codesOf({ run }: SeenAction, timeline: readonly TimelineEntry[]): readonly (number | null)[] {
+function responseCodes({ run }: SeenAction, timeline: readonly TimelineEntry[]): readonly (number | null)[] {
   return timeline.flatMap((entry) =>
     entry.run === run && entry.event.type === "attempt" ? [entry.event.response_code] : [],
   );

@@ -286,7 +286,7 @@ function details(action: SeenAction, user: PageUser, receiptUrl: string, baseUrl
           ["After an unknown outcome", action.onUnknown === "stop" ? "Stop" : null],
           ["Dedupe key", copied(dedupe, "the dedupe key")],
           ["Idempotency-Key received", copied(idempotencyKey, "the Idempotency-Key received")],
-          ["Idempotency-Key sent", copied(sentKeyOf(action), "the Idempotency-Key sent")],
+          ["Idempotency-Key sent", copied(sentKey(action), "the Idempotency-Key sent")],
           ["Callback", untrusted(action.callback)],
           ["Approval email", untrusted(action.notifyEmail)],
           ["Signature", sentence`Standard Webhooks, ${<code>webhook-id</code>} is the action’s ID`],
@@ -318,6 +318,6 @@ function policyRow({ policy, status }: SeenAction, user: PageUser): FactRows[num
 }
 
 /** The `Idempotency-Key` that the target gets in all attempts. */
-function sentKeyOf({ id, headers }: SeenAction): string {
+function sentKey({ id, headers }: SeenAction): string {
   return Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === "idempotency-key")?.[1] ?? id;
 }

@@ -32,23 +32,23 @@ interface RunSpans {
 const NOTIFICATIONS: ReadonlySet<string> = new Set(["callback", "mail", "message"]);
 
 /** Splits a timeline, oldest first, into runs and their periods. An unfinished run lasts until now. */
-export function runsOf(timeline: readonly TimelineEntry[], now: Date): readonly RunSpans[] {
+export function runSpans(timeline: readonly TimelineEntry[], now: Date): readonly RunSpans[] {
   const changes = timeline.filter(({ event }) => !NOTIFICATIONS.has(event.type) && !isTooLate(event));
   const runs = Map.groupBy(changes, ({ run }) => run);
   return [...runs].map(([run, entries]) => {
     const [first] = entries;
-    const spans = spansOf(entries, now);
+    const spans = attemptSpans(entries, now);
     const from = first?.at ?? now;
     return { run, from, to: spans.at(-1)?.to ?? from, spans };
   });
 }
 
-function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] {
+function attemptSpans(entries: readonly TimelineEntry[], now: Date): readonly Span[] {
   const spans: Span[] = [];
   for (const [index, entry] of entries.entries()) {
     if (isTerminal(entry.status)) break;
     const next = entries[index + 1];
-    const { kind, attempt } = kindOf(entry.status, next?.event);
+    const { kind, attempt } = spanKind(entry.status, next?.event);
     const to = next?.at ?? now;
     const last = spans.at(-1);
     if (last !== undefined && last.kind === kind && attempt === null) spans[spans.length - 1] = { ...last, to };
@@ -57,7 +57,7 @@ function spansOf(entries: readonly TimelineEntry[], now: Date): readonly Span[] 
   return spans.filter(({ from, to, attempt }) => attempt !== null || to > from);
 }
 
-function kindOf(status: ActionStatus, end: TimelineEvent | undefined): Pick<Span, "kind" | "attempt"> {
+function spanKind(status: ActionStatus, end: TimelineEvent | undefined): Pick<Span, "kind" | "attempt"> {
   if (end?.type === "attempt" && end.late === undefined)
     return { kind: end.error === null ? "good" : "bad", attempt: end.attempt };
   return { kind: KIND_OF_STATUS[status], attempt: null };
@@ -92,7 +92,7 @@ export function runRows(
   now: Date,
 ): readonly RunRows[] {
   const isOver = isTerminal(timeline.findLast(({ event }) => !("delivered" in event))?.status ?? "failed");
-  const runs = runsOf(timeline, now);
+  const runs = runSpans(timeline, now);
   return runs.map(({ run, to, spans }, at) => {
     const rows: AttemptRow[] = [];
     let before: Span[] = [];

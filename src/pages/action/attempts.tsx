@@ -98,16 +98,16 @@ function rowCells(row: AttemptRow, from: Date, to: Date) {
   return (
     <>
       <span>
-        <Dot tone={toneOf(row)}>{row.attempt === null ? nameOfLast(row) : `Attempt ${row.attempt}`}</Dot>
+        <Dot tone={rowTone(row)}>{row.attempt === null ? nameOfLast(row) : `Attempt ${row.attempt}`}</Dot>
       </span>
       <span>{row.attempt === null ? "" : (row.code ?? "–")}</span>
       {bars(row.spans, from, to)}
-      <span class="lane-took">{tookOf(row)}</span>
+      <span class="lane-took">{durationText(row)}</span>
     </>
   );
 }
 
-function toneOf({ spans }: AttemptRow): Tone {
+function rowTone({ spans }: AttemptRow): Tone {
   const kind = spans.at(-1)?.kind;
   if (kind === "good" || kind === "bad") return kind;
   return kind === "approval" ? "wait" : "busy";
@@ -121,7 +121,7 @@ function nameOfLast({ spans }: AttemptRow): string {
 }
 
 /** How long the attempt took, or how long the action has been waiting. */
-function tookOf({ durationMs, spans }: AttemptRow): string {
+function durationText({ durationMs, spans }: AttemptRow): string {
   const last = spans.at(-1);
   if (durationMs !== null) return duration(durationMs);
   return last === undefined ? "" : duration(last.to.getTime() - last.from.getTime());
@@ -137,19 +137,19 @@ const WIDTH_MIN = 8;
 /** The periods of a row as bars in the time of its run. */
 function bars(spans: readonly Span[], from: Date, to: Date) {
   const wholeMs = to.getTime() - from.getTime();
-  const xOf = (at: Date) =>
+  const position = (at: Date) =>
     wholeMs === 0 ? 0 : Math.round(((at.getTime() - from.getTime()) / wholeMs) * (WIDTH - WIDTH_MIN));
   return (
     <svg class="lane-bars" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
       {spans.map((span) => {
-        const x = xOf(span.from);
+        const x = position(span.from);
         const isThin = span.attempt === null && span.kind !== "running";
         return (
           <rect
             class={`span-${span.kind}`}
             x={x}
             y={isThin ? HEIGHT / 2 - 1 : 2}
-            width={Math.max(xOf(span.to) - x, isThin ? 0 : WIDTH_MIN)}
+            width={Math.max(position(span.to) - x, isThin ? 0 : WIDTH_MIN)}
             height={isThin ? 2 : HEIGHT - 4}
           >
             <title>{`${SPAN_NAMES[span.kind]}: ${duration(span.to.getTime() - span.from.getTime())}`}</title>

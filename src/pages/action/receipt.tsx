@@ -90,7 +90,7 @@ export function receiptPage({ part = 0, now, reload, isLate = false, ...props }:
           now={now}
         />
         <section aria-label="Facts">
-          <Facts rows={factsOf(action, timeline, now)} />
+          <Facts rows={receiptFacts(action, timeline, now)} />
         </section>
         <ResponseView action={action} charsMax={RECEIPT_BODY_BYTES_MAX} />
         <ReceiptRequest action={action} />
@@ -174,7 +174,7 @@ function Parts({ history: { entries, part, hasEarlier, attempts, isCut } }: { re
   );
 }
 
-function factsOf(action: SeenAction, timeline: readonly TimelineEntry[], now: Date): FactRows {
+function receiptFacts(action: SeenAction, timeline: readonly TimelineEntry[], now: Date): FactRows {
   const { createdBy, createdAt, approve, approvedBy, approvedAt, startedAt, finishedAt, result } = action;
   const at = (when: Date | null) => (when === null ? null : <Moment at={when} now={now} />);
   const next = nextRetryAt(action);

@@ -18,12 +18,12 @@ import { editPage } from "./resend.tsx";
 export function resendRoutes(deps: PageDeps) {
   const { actionService, answer, clock, ids } = deps;
   const checkCreate = createCheckCreate(deps);
-  const originalOf = async ({ caller }: Person, id: string) => {
+  const findOriginal = async ({ caller }: Person, id: string) => {
     authorize(caller, "create");
     const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
     return { action: await see(action, "decider"), isUnknown: hasUnknownOutcome(timeline) };
   };
-  type Original = Awaited<ReturnType<typeof originalOf>>;
+  type Original = Awaited<ReturnType<typeof findOriginal>>;
 
   /** Throws `validation_error` if the action can't be sent again now. */
   const requireSendable = ({ isUnknown }: Original, form: Form) => {
@@ -46,7 +46,7 @@ export function resendRoutes(deps: PageDeps) {
 
   const edited = answer<ById>(
     async ({ context, person, params, form }) => {
-      const original = await originalOf(person, noteActionId(context, params));
+      const original = await findOriginal(person, noteActionId(context, params));
       requireSendable(original, form);
       const copy = editedCopy(original.action, fieldsIn(form, fieldsToEdit(storedOf(original.action))));
       if (!("problems" in copy)) return createCopy(person, copy.action, form);
@@ -54,7 +54,7 @@ export function resendRoutes(deps: PageDeps) {
       throw new DomainError("validation_error", "Correct the request.", issues);
     },
     async ({ person, params }, typed) => {
-      const original = await originalOf(person, params.id);
+      const original = await findOriginal(person, params.id);
       const fields = fieldsIn(typed.values, fieldsToEdit(storedOf(original.action)));
       return editPage({ ...original, user: person, formId: ids.request() }, fields, typed);
     },
@@ -64,7 +64,7 @@ export function resendRoutes(deps: PageDeps) {
     .get(
       "/actions/:id/edit",
       async ({ context, person, params }) => {
-        const original = await originalOf(person, noteActionId(context, params));
+        const original = await findOriginal(person, noteActionId(context, params));
         const fields = fieldsToEdit(storedOf(original.action));
         return editPage({ ...original, user: person, formId: ids.request() }, fields, EMPTY_FORM);
       },

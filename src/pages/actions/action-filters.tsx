@@ -207,13 +207,13 @@ const FORM = [...MORE, "created_after", "created_before"] as const;
 
 function moreMenu(typed: Typed, problems: readonly Issue[]) {
   const chosen = MORE.filter((name) => typed.has(name)).length;
-  const fieldOf = (name: (typeof FORM)[number], label: string) => {
+  const filterField = (name: (typeof FORM)[number], label: string) => {
     const problem = problems.find(({ field }) => field === name)?.message ?? null;
     return { name, label, problem, value: typed.get(name)?.[0] ?? "", autocomplete: "off" };
   };
   // Browsers send `datetime-local` without a time zone. We read it as UTC.
-  const timeOf = (name: (typeof FORM)[number], label: string) => {
-    const { value, ...field } = fieldOf(name, label);
+  const timeField = (name: (typeof FORM)[number], label: string) => {
+    const { value, ...field } = filterField(name, label);
     const at = new Date(value);
     const shown = Number.isNaN(at.getTime()) ? "" : at.toISOString().slice(0, 19);
     return { ...field, type: "datetime-local", value: shown } as const;
@@ -224,17 +224,17 @@ function moreMenu(typed: Typed, problems: readonly Issue[]) {
         <form method="get" action={ACTIONS_PATH}>
           {keptFields(typed, FORM)}
           <div class="columns">
-            <Field {...fieldOf("path", "Path begins with")} />
-            <Field {...fieldOf("method", "Method")} none="Any" options={optionsOf(HTTP_METHODS)} />
+            <Field {...filterField("path", "Path begins with")} />
+            <Field {...filterField("method", "Method")} none="Any" options={nameOptions(HTTP_METHODS)} />
             {SEARCHED_TEXTS.map((name) => (
-              <Field {...fieldOf(name, `${name.charAt(0).toUpperCase()}${name.slice(1)} contains`)} />
+              <Field {...filterField(name, `${name.charAt(0).toUpperCase()}${name.slice(1)} contains`)} />
             ))}
-            <Field {...fieldOf("error", "Failure")} none="Any" options={optionsOf(ERROR_KINDS)} />
-            <Field {...fieldOf("outcome", "Outcome")} none="Any" options={optionsOf(OUTCOMES)} />
-            <Field {...fieldOf("metadata", "Metadata, as name:value")} />
-            <Field {...fieldOf("dedupe", "Dedupe key")} />
-            <Field {...timeOf("created_after", "Created after (UTC)")} />
-            <Field {...timeOf("created_before", "Created before (UTC)")} />
+            <Field {...filterField("error", "Failure")} none="Any" options={nameOptions(ERROR_KINDS)} />
+            <Field {...filterField("outcome", "Outcome")} none="Any" options={nameOptions(OUTCOMES)} />
+            <Field {...filterField("metadata", "Metadata, as name:value")} />
+            <Field {...filterField("dedupe", "Dedupe key")} />
+            <Field {...timeField("created_after", "Created after (UTC)")} />
+            <Field {...timeField("created_before", "Created before (UTC)")} />
           </div>
           <div class="buttons">
             <Button>Show actions</Button>
@@ -246,7 +246,7 @@ function moreMenu(typed: Typed, problems: readonly Issue[]) {
   );
 }
 
-function optionsOf(names: readonly string[]) {
+function nameOptions(names: readonly string[]) {
   return names.map((name) => [name, name.replaceAll("_", " ")] as const);
 }
 

@@ -110,7 +110,7 @@ function statusChips(query: ListParameters, counts: Counts) {
     <FilterLinks
       label="Status"
       links={[
-        link("All", [], counts.length === 0 ? undefined : sumOf(counts), chosen.length === 0),
+        link("All", [], counts.length === 0 ? undefined : sumCounts(counts), chosen.length === 0),
         ...STATUSES.map((status) => {
           const found = counts.find((one) => one.status === status);
           return link(statusLabel(status), [status], found, chosen.includes(status));
@@ -120,7 +120,7 @@ function statusChips(query: ListParameters, counts: Counts) {
   );
 }
 
-function sumOf(counts: Counts): Counted {
+function sumCounts(counts: Counts): Counted {
   return { count: counts.reduce((sum, one) => sum + one.count, 0), isMore: counts.some((one) => one.isMore) };
 }
 
@@ -223,7 +223,7 @@ function allOfThese(query: ListParameters, counts: Counts, user: PageUser) {
   const { limit: _limit, cursor: _cursor, ...filter } = query;
   return operationsFor(user).flatMap((operation) => {
     const statuses = sources(operation).filter((status) => query.status?.includes(status) === true);
-    const found = sumOf(counts.filter(({ status }) => statuses.includes(status)));
+    const found = sumCounts(counts.filter(({ status }) => statuses.includes(status)));
     if (found.count === 0 && !found.isMore) return [];
     const path = newBulkPath(operation, { ...filter, status: [...statuses] });
     const kind =

@@ -137,7 +137,7 @@ function durationOrNone(ms: number | null | undefined): string {
 }
 
 /** The path of the list of actions created in the range. */
-function listOf({ since }: OverviewFigures, filters: ListParameters = {}): string {
+function rangePath({ since }: OverviewFigures, filters: ListParameters = {}): string {
   return listPath({ ...filters, created_after: withoutMs(since) });
 }
 
@@ -159,21 +159,21 @@ function figures(overview: OverviewFigures, waiting: WaitingApprovals, now: Date
     <ul class="figures">
       <Figure
         name="Created"
-        href={listOf(overview)}
+        href={rangePath(overview)}
         value={number(total(slots, "created"))}
         more={counted(total(slots, "attempts"), "attempt")}
         course={slots.map(({ created }) => created)}
       />
       <Figure
         name="Success"
-        href={listOf(overview, { status: ["failed"] })}
+        href={rangePath(overview, { status: ["failed"] })}
         value={rate({ completed, failed })}
         more={successText}
-        course={successOf(slots)}
+        course={successRates(slots)}
       />
       <Figure
         name="Latency p95"
-        href={listOf(overview, { status: ["completed", "failed"] })}
+        href={rangePath(overview, { status: ["completed", "failed"] })}
         value={durationOrNone(latency?.p95Ms)}
         more={latencyText}
         course={slots.map(({ p95Ms }) => p95Ms ?? 0)}
@@ -212,7 +212,7 @@ function Figure({ name, href, value, more, course }: FigureProps) {
 }
 
 /** How far the success of each slot is above that of the worst. */
-function successOf(slots: readonly OverviewSlot[]): number[] {
+function successRates(slots: readonly OverviewSlot[]): number[] {
   const shares = slots.map(({ completed, failed }) =>
     completed + failed === 0 ? 1 : completed / (completed + failed),
   );
@@ -324,7 +324,7 @@ function hostShares(overview: OverviewFigures, viewer: Viewer) {
   const { named, others } = overview.hosts;
   const rows = named.map((share) => {
     const host = listedHost(share.name, viewer);
-    const link = listLink(host, (filters) => listOf(overview, filters));
+    const link = listLink(host, (filters) => rangePath(overview, filters));
     return [hostCell(link, hostStrip(overview, share.name)), ...shareCells(overview, share, host.filters)];
   });
   const legend = (
@@ -357,7 +357,7 @@ function agentShares(overview: OverviewFigures, keyNames: OverviewAnswer["keyNam
     if (id === "") return ["Without a key", ...shareCells(overview, share, null)];
     const name = untrusted(maskText(keyNames.get(id) ?? id, viewer));
     const filters = { created_by: id };
-    return [<a href={listOf(overview, filters)}>{name}</a>, ...shareCells(overview, share, filters)];
+    return [<a href={rangePath(overview, filters)}>{name}</a>, ...shareCells(overview, share, filters)];
   });
   return (
     <Card id="agents" title="By agent" look="shares">
@@ -393,7 +393,7 @@ function shareCells(
   filters: ListParameters | null,
 ): Child[] {
   const link = (count: number, more: ListParameters = {}) =>
-    count === 0 ? "0" : listLink({ name: number(count), filters }, (own) => listOf(overview, { ...own, ...more }));
+    count === 0 ? "0" : listLink({ name: number(count), filters }, (own) => rangePath(overview, { ...own, ...more }));
   return [
     link(share.created),
     rate(share),
@@ -418,7 +418,7 @@ const STRIP_WORDS = [
 ] as const satisfies readonly (readonly [StripCell, string])[];
 
 function hostStrip({ hostHours }: OverviewFigures, host: string) {
-  const cells = (hostHours.get(host) ?? []).map(cellOf);
+  const cells = (hostHours.get(host) ?? []).map(stripCell);
   if (cells.length === 0) return null;
   const counts = STRIP_WORDS.map(([look, words]) => ({ words, count: cells.filter((cell) => cell === look).length }));
   const words = counts
@@ -427,7 +427,7 @@ function hostStrip({ hostHours }: OverviewFigures, host: string) {
   return <Strip cells={cells} label={`Last 24 hours: ${words.join(", ")}`} />;
 }
 
-function cellOf({ failed, failedAttempts, completed, attempts }: HostHour): StripCell {
+function stripCell({ failed, failedAttempts, completed, attempts }: HostHour): StripCell {
   if (failed > 0) return "bad";
   if (failedAttempts > 0) return "wait";
   return completed + attempts > 0 ? "good" : "none";
@@ -442,7 +442,7 @@ function failingHosts(overview: OverviewFigures, viewer: Viewer, now: Date) {
           <li>
             <div class="between">
               {listLink(listedHost(one.host, viewer), (filters) =>
-                listOf(overview, one.failed === 0 ? filters : { ...filters, status: ["failed"] }),
+                rangePath(overview, one.failed === 0 ? filters : { ...filters, status: ["failed"] }),
               )}
               {hostStrip(overview, one.host)}
               {/* Counts ended actions, or for a host without any the retried attempts. */}

@@ -85,13 +85,13 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
   };
   const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
   /** Leads to the receipt, which says so if another decision counts. A repeated press is no other decision. */
-  const toReceiptOf = (opened: OpenedLink, pressed: Decision) => {
+  const toReceiptAfter = (opened: OpenedLink, pressed: Decision) => {
     const { status, approvedAt } = opened.action;
     const counts = pressed === "approve" ? approvedAt !== null : status === "cancelled" && approvedAt === null;
     return counts ? toReceipt(opened) : seeOther("approval", `${receiptPath(opened.action.id)}?${LATE_PARAMETER}=1`);
   };
 
-  const pageOf = async (token: string, opened: OpenedLink, refused?: RefusedDecision) => {
+  const linkPage = async (token: string, opened: OpenedLink, refused?: RefusedDecision) => {
     const action = await see(opened.action, "decider");
     return confirmPage({ ...opened, action, bodyPath: `/a/${token}/body`, refused });
   };
@@ -103,7 +103,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
       const decision = { decision: opened.decision, reason: null, shown: null, client: networkOf(context.client) };
       return toReceipt(found(context, await followLink.decide(token, decision)));
     }
-    return page("approval", await pageOf(token, opened));
+    return page("approval", await linkPage(token, opened));
   };
 
   /** The body as a page of its own. If opening the link decides, there is no such page. */
@@ -119,10 +119,10 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     async ({ context, params: { token, opened }, form }) => {
       const { digest: shown } = requestInForm(form, opened.action.id);
       const decision = { ...choiceInForm(form, DECISIONS), shown, client: networkOf(context.client) };
-      return toReceiptOf(found(context, await followLink.decide(token, decision)), decision.decision);
+      return toReceiptAfter(found(context, await followLink.decide(token, decision)), decision.decision);
     },
     async ({ context, params: { token }, form }, { problem }) =>
-      pageOf(token, found(context, await followLink.open(token)), { problem, reason: form.get("reason") }),
+      linkPage(token, found(context, await followLink.open(token)), { problem, reason: form.get("reason") }),
   );
 
   const decide = async ({ context, params: { token } }: LinkRequest): Promise<Response> => {
@@ -131,7 +131,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     if (opened.isLive) return decideOn({ context, person: null, params: { token, opened } });
     const fields = await readForm(context).catch(() => null);
     const pressed = DECISIONS.find((decision) => decision === fields?.get("decision"));
-    return pressed === undefined ? toReceipt(opened) : toReceiptOf(opened, pressed);
+    return pressed === undefined ? toReceipt(opened) : toReceiptAfter(opened, pressed);
   };
 
   const hooks = { params: TokenParams };

@@ -53,7 +53,7 @@ export function decidedRow(decided: DecidedRequest, now: Date) {
 /** "Approved by ann@example.com in the console". */
 function decidedBy(decided: DecidedRequest) {
   const { grant } = decided;
-  const decision = decisionOf(decided);
+  const decision = decisionEvent(decided);
   if (decision === null) return null;
   return (
     <>
@@ -69,13 +69,13 @@ function decidedBy(decided: DecidedRequest) {
   );
 }
 
-function decisionOf({ action, timeline }: DecidedRequest) {
+function decisionEvent({ action, timeline }: DecidedRequest) {
   return lastDecision(maskedTimeline(timeline, action));
 }
 
 /** "Approved": the last decision in a word. */
 export function decidedWord(decided: DecidedRequest): string {
-  return DECIDED[decisionOf(decided)?.type ?? ""] ?? "Changed";
+  return DECIDED[decisionEvent(decided)?.type ?? ""] ?? "Changed";
 }
 
 const DECIDED: Readonly<Record<string, string>> = {

@@ -233,7 +233,7 @@ export function FactList({ facts, look, action, now }: FactListProps) {
 function FactValue({ fact: { name, value }, action }: { readonly fact: Fact; readonly action: SeenAction }) {
   if (name === "title") return sentence`“${untrusted(value)}”`;
   if (name === "method") return <b>{value}</b>;
-  const at = timeOf(name, action);
+  const at = settingTime(name, action);
   if (at !== null) return timeInWords(at, value);
   if (TRUSTED_FACTS.has(name)) return <>{value}</>;
   if (name === "action") {
@@ -248,7 +248,7 @@ function FactValue({ fact: { name, value }, action }: { readonly fact: Fact; rea
   return name === "url" ? <Copied what="the URL">{text}</Copied> : text;
 }
 
-function timeOf(name: string, action: SeenAction): Date | null {
+function settingTime(name: string, action: SeenAction): Date | null {
   if (name === "requested_at") return action.createdAt;
   if (name === "run_at") return runAtOf(action);
   return name === "expires_at" ? action.expiresAt : null;

@@ -51,7 +51,7 @@ function isCursor(after: string): boolean {
 }
 
 /** The query as a filter for the service. */
-export function filterOf({ by, host, age }: InboxQuery, now: Date): HeldFilter {
+export function heldFilter({ by, host, age }: InboxQuery, now: Date): HeldFilter {
   return { keyId: by, host, before: age === null ? null : new Date(now.getTime() - AGES[age].ms) };
 }
 

@@ -22,7 +22,7 @@ import { pendingRequests } from "../settings/credential-request.tsx";
 import type { DecidedRequest } from "./decided.tsx";
 import type { HeldRequest } from "./decision.tsx";
 import { type InboxPane, inboxPage, nextWaiting, type SeenInbox } from "./inbox.tsx";
-import { reviewPath, filterOf, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
+import { reviewPath, heldFilter, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
 import { type AnswerById, type AnswerPerson, HOME_PATH, type Person } from "../../http/session.ts";
 import type { Form } from "../../http/form.ts";
 import { seeOther } from "../../http/response.ts";
@@ -47,13 +47,13 @@ export function inboxRoutes(deps: PageDeps) {
         .get("/approvals", ({ context, person }) => inboxHtml(deps, person, context.search))
         .get(REVIEW_PATH, async ({ context, person }) => {
           const ids = new URLSearchParams(context.search).getAll("id");
-          return inboxHtml(deps, person, "", await reviewOf(deps, person, ids));
+          return inboxHtml(deps, person, "", await reviewPane(deps, person, ids));
         })
         .post(REVIEW_PATH, decideOnMany(deps))
         .get(
           "/approvals/:id",
           async ({ context, person, params }) => {
-            const pane = await paneOf(deps, person, noteActionId(context, params));
+            const pane = await requestPane(deps, person, noteActionId(context, params));
             return inboxHtml(deps, person, context.search, pane);
           },
           hooks,
@@ -74,8 +74,8 @@ async function inboxHtml(
   const query = inboxQueryIn(params);
   const now = deps.clock.now();
   const [found, decided, requests] = await Promise.all([
-    deps.actionService.held(user.caller, query.after, filterOf(query, now)),
-    decidedOf(deps, user, idsOf((params.get("decided") ?? "").split(" "), DECISIONS_AT_ONCE_MAX)),
+    deps.actionService.held(user.caller, query.after, heldFilter(query, now)),
+    readDecided(deps, user, validIds((params.get("decided") ?? "").split(" "), DECISIONS_AT_ONCE_MAX)),
     pendingRequests(deps, user),
   ]);
   const inbox = { ...found, actions: await seeAll(found.actions, viewerOf(user.role)) };
@@ -95,7 +95,7 @@ function heldRequest({ actionService }: PageDeps, action: MaskedAction, history 
 }
 
 /** Shows a request by its id: held, or its outcome. */
-async function paneOf(deps: PageDeps, person: Person, id: string): Promise<InboxPane> {
+async function requestPane(deps: PageDeps, person: Person, id: string): Promise<InboxPane> {
   const { actionService, receiptPath } = deps;
   const found = await actionService.get(person.caller, id);
   const action = await see(found, viewerOf(person.role));
@@ -103,14 +103,14 @@ async function paneOf(deps: PageDeps, person: Person, id: string): Promise<Inbox
     const held = heldRequest(deps, action, await actionService.historyOf(found));
     return { kind: "request", isChosen: true, held };
   }
-  const [timeline, grants] = await Promise.all([actionService.timeline(person.caller, id), grantsOf(deps, person)]);
+  const [timeline, grants] = await Promise.all([actionService.timeline(person.caller, id), liveGrants(deps, person)]);
   const grant = grants.find(({ actionId }) => actionId === id) ?? null;
   return { kind: "decided", decided: { action, timeline, grant, receiptUrl: receiptPath(id) } };
 }
 
 /** The requests with these ids that are still waiting, for a common decision. */
-async function reviewOf(deps: PageDeps, { caller, role }: Person, asked: readonly string[]): Promise<InboxPane> {
-  const selected = idsOf(asked, REVIEW_SELECTED_MAX);
+async function reviewPane(deps: PageDeps, { caller, role }: Person, asked: readonly string[]): Promise<InboxPane> {
+  const selected = validIds(asked, REVIEW_SELECTED_MAX);
   const ids = selected.slice(0, DECISIONS_AT_ONCE_MAX);
   const { actions, histories } = await deps.actionService.heldAmong(caller, ids);
   const fitting = fittingIn(actions);
@@ -120,7 +120,7 @@ async function reviewOf(deps: PageDeps, { caller, role }: Person, asked: readonl
   return { kind: "review", review: { requests, rest, goneCount: ids.length - actions.length } };
 }
 
-function idsOf(asked: readonly string[], limit: number): readonly string[] {
+function validIds(asked: readonly string[], limit: number): readonly string[] {
   return [...new Set(asked.filter((id) => ACTION_ID.test(id)))].slice(0, limit);
 }
 
@@ -153,7 +153,7 @@ function decideHere(deps: PageDeps): AnswerById {
       return decidedPath([id], context.search);
     },
     async ({ context, person, params }, refused) => {
-      const pane = await paneOf(deps, person, params.id);
+      const pane = await requestPane(deps, person, params.id);
       return inboxHtml(deps, person, context.search, pane, refusedDecision(refused));
     },
   );
@@ -161,7 +161,7 @@ function decideHere(deps: PageDeps): AnswerById {
 
 /** Decides on each request that the review showed. Then the list shows their outcomes. */
 function decideOnMany(deps: PageDeps): AnswerPerson {
-  const restIn = (form: Form) => idsOf((form.get("rest") ?? "").split(" "), REVIEW_SELECTED_MAX);
+  const restIn = (form: Form) => validIds((form.get("rest") ?? "").split(" "), REVIEW_SELECTED_MAX);
   return deps.answer(
     async ({ person, form }) => {
       const requests = requestsInForm(form);
@@ -172,7 +172,7 @@ function decideOnMany(deps: PageDeps): AnswerPerson {
     },
     async ({ person }, { problem, values }) => {
       const ids = [...requestsInForm(values).map(({ id }) => id), ...restIn(values)];
-      const pane = await reviewOf(deps, person, ids);
+      const pane = await reviewPane(deps, person, ids);
       return inboxHtml(deps, person, "", pane, { problem, reason: values.get("reason") });
     },
   );
@@ -186,9 +186,9 @@ function decidedPath(ids: readonly string[], search: string): string {
 }
 
 /** The outcomes of requests. Reads only some at a time, because each is read whole. An id may be invented or deleted. */
-async function decidedOf(deps: PageDeps, person: Person, ids: readonly string[]): Promise<readonly DecidedRequest[]> {
+async function readDecided(deps: PageDeps, person: Person, ids: readonly string[]): Promise<readonly DecidedRequest[]> {
   const found: DecidedRequest[] = [];
-  const grants = ids.length === 0 ? [] : await grantsOf(deps, person);
+  const grants = ids.length === 0 ? [] : await liveGrants(deps, person);
   for (let at = 0; at < ids.length; at += DECIDED_READ_AT_ONCE_MAX) {
     const some = ids.slice(at, at + DECIDED_READ_AT_ONCE_MAX);
     found.push(...(await Promise.all(some.map((id) => decidedRequest(deps, person, id, grants)))).flat());
@@ -197,7 +197,7 @@ async function decidedOf(deps: PageDeps, person: Person, ids: readonly string[])
 }
 
 /** The grants that can be ended; only for approvers. */
-async function grantsOf({ grantService }: PageDeps, { caller, role }: Person): Promise<readonly Grant[]> {
+async function liveGrants({ grantService }: PageDeps, { caller, role }: Person): Promise<readonly Grant[]> {
   return mayDo(role, "approve") ? grantService.list(caller) : [];
 }
 

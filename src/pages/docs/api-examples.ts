@@ -3,14 +3,14 @@ import { type ApiEntry, type ApiReference, type ApiSchema, dereferenced } from "
 
 /** Example requests by language. */
 export function requestExamples(entry: ApiEntry, reference: ApiReference) {
-  return codeSamples(requestOf(entry, reference));
+  return codeSamples(sampleRequest(entry, reference));
 }
 
 /** A request that works once its values are replaced. */
-function requestOf(entry: ApiEntry, reference: ApiReference): SampleRequest {
+function sampleRequest(entry: ApiEntry, reference: ApiReference): SampleRequest {
   const { method, path, parameters, permission, successes } = entry;
   const needed = parameters.flatMap(({ name, in: place, required, schema }) =>
-    required ? [{ name, place, value: String(exampleOf(schema, reference.schemas)) }] : [],
+    required ? [{ name, place, value: String(schemaExample(schema, reference.schemas)) }] : [],
   );
   const query = needed
     .filter(({ place }) => place === "query")
@@ -24,11 +24,11 @@ function requestOf(entry: ApiEntry, reference: ApiReference): SampleRequest {
     needsKey: permission !== null,
     accept: first === undefined || others.length === 0 ? null : first.mediaType,
     body: data === undefined ? null : { value: data },
-    prints: printsOf(first?.mediaType),
+    prints: printedAs(first?.mediaType),
   };
 }
 
-function printsOf(mediaType: string | undefined): "json" | "text" | "status" {
+function printedAs(mediaType: string | undefined): "json" | "text" | "status" {
   if (mediaType === undefined) return "status";
   return mediaType === "application/json" ? "json" : "text";
 }
@@ -38,23 +38,23 @@ export function bodyExample({ body }: ApiEntry, { schemas }: ApiReference): unkn
   if (body === null) return undefined;
   const { examples, properties = {}, required = [] } = dereferenced(body.schema, schemas);
   if (examples !== undefined) return examples[0];
-  if (required.length > 0) return exampleOf(body.schema, schemas);
+  if (required.length > 0) return schemaExample(body.schema, schemas);
   const [first] = Object.entries(properties);
-  return first === undefined ? {} : { [first[0]]: exampleOf(first[1], schemas) };
+  return first === undefined ? {} : { [first[0]]: schemaExample(first[1], schemas) };
 }
 
 /** An example of a value with only the required members. */
-export function exampleOf(schema: ApiSchema, schemas: ApiReference["schemas"]): unknown {
+export function schemaExample(schema: ApiSchema, schemas: ApiReference["schemas"]): unknown {
   const own = dereferenced(schema, schemas);
   const { properties, required = [], examples, const: only, enum: values, items, anyOf } = own;
   if (properties !== undefined) {
     const shown = Object.entries(properties).filter(([name]) => required.includes(name));
-    return Object.fromEntries(shown.map(([name, member]) => [name, exampleOf(member, schemas)]));
+    return Object.fromEntries(shown.map(([name, member]) => [name, schemaExample(member, schemas)]));
   }
   if (examples !== undefined) return examples[0];
   if (only !== undefined) return only;
   if (values !== undefined) return values[0];
-  if (items !== undefined) return [exampleOf(items, schemas)];
+  if (items !== undefined) return [schemaExample(items, schemas)];
   const [first] = anyOf ?? [];
-  return first === undefined ? null : exampleOf(first, schemas);
+  return first === undefined ? null : schemaExample(first, schemas);
 }

@@ -20,7 +20,7 @@ interface ApiFieldsProps {
 
 /** The members of a schema with types and bounds, nested; or the type of a schema without members. */
 export function ApiFields({ schema, schemas, of, depth = 0 }: ApiFieldsProps) {
-  const own = membersOf(dereferenced(schema, schemas));
+  const own = objectSchema(dereferenced(schema, schemas));
   if (own === null) {
     return (
       <p>
@@ -36,7 +36,7 @@ export function ApiFields({ schema, schemas, of, depth = 0 }: ApiFieldsProps) {
         const mark = required.includes(name) ? "required" : "optional";
         return (
           <SchemaField name={name} schema={member} mark={(mark === "required") === (of === "request") ? mark : null}>
-            {membersOf(inside) === null || depth >= API_NESTING_MAX ? null : (
+            {objectSchema(inside) === null || depth >= API_NESTING_MAX ? null : (
               <ApiFields schema={inside} schemas={schemas} of={of} depth={depth + 1} />
             )}
           </SchemaField>
@@ -58,7 +58,7 @@ interface FieldProps {
 function SchemaField({ name, schema, mark, place, children }: FieldProps) {
   const { description } = schema;
   const bounds = boundsText(schema);
-  const { paragraphs, notes } = partsOf(description ?? "");
+  const { paragraphs, notes } = splitDescription(description ?? "");
   return (
     <li>
       <p class="field-head">
@@ -112,7 +112,7 @@ export function ApiParameters({ parameters, schemas }: ApiParametersProps) {
 }
 
 /** The schema whose members are shown; null if it has none. */
-function membersOf(schema: ApiSchema): ApiSchema | null {
+function objectSchema(schema: ApiSchema): ApiSchema | null {
   return [schema, schema.items, ...(schema.anyOf ?? [])].find((one) => one?.properties !== undefined) ?? null;
 }
 
@@ -140,7 +140,7 @@ function refsIn({ $ref, items, anyOf = [] }: ApiSchema): readonly string[] {
 }
 
 /** Splits a description into its paragraphs and the list after them. */
-export function partsOf(description: string): {
+export function splitDescription(description: string): {
   readonly paragraphs: readonly string[];
   readonly notes: readonly string[];
 } {

@@ -7,7 +7,7 @@ import { rolesThatMay } from "../../core/roles.ts";
 import { Copied } from "../../ui/controls.tsx";
 import { Table } from "../../ui/parts.tsx";
 import { type ApiEntry, type ApiGroup, type ApiReference, type ApiSuccess } from "./api-reference.ts";
-import { exampleOf, requestExamples } from "./api-examples.ts";
+import { schemaExample, requestExamples } from "./api-examples.ts";
 import {
   API_OBJECTS_PATH,
   ApiFields,
@@ -36,21 +36,21 @@ export function ApiIndex(props: { readonly baseUrl: string; readonly groups: rea
   return (
     <>
       <h1>API reference</h1>
-      <DocsSubheading id={anchorOf(base)}>{base}</DocsSubheading>
+      <DocsSubheading id={anchorName(base)}>{base}</DocsSubheading>
       {raw(codeBlock(baseUrl, ""))}
-      <DocsSubheading id={anchorOf(authentication)}>{authentication}</DocsSubheading>
+      <DocsSubheading id={anchorName(authentication)}>{authentication}</DocsSubheading>
       <p>
         Every path under <code>/v1</code> needs an API key, as <code>Authorization: Bearer og_…</code>. The first start
         prints two, and an owner creates more on the page <a href="/keys">Keys</a>. Put yours into a variable, in bash
         or zsh:
       </p>
       {raw(codeBlock(ENTER_KEY, "sh"))}
-      <DocsSubheading id={anchorOf(first)}>{first}</DocsSubheading>
+      <DocsSubheading id={anchorName(first)}>{first}</DocsSubheading>
       <p>
         It creates an action and answers with its result; the service calls its own health check, which changes nothing.
       </p>
       {raw(codeBlock(firstActionCall(baseUrl), "sh"))}
-      <DocsSubheading id={anchorOf(every)}>{every}</DocsSubheading>
+      <DocsSubheading id={anchorName(every)}>{every}</DocsSubheading>
       {ABOUT_API.split("\n\n").map((paragraph) => (
         <p>{apiText(paragraph)}</p>
       ))}
@@ -60,7 +60,7 @@ export function ApiIndex(props: { readonly baseUrl: string; readonly groups: rea
       </p>
       {groups.map(({ title, entries }) => (
         <>
-          <DocsSubheading id={anchorOf(title)}>{title}</DocsSubheading>
+          <DocsSubheading id={anchorName(title)}>{title}</DocsSubheading>
           <ul class="operations stack">
             {entries.map((entry) => (
               <li>
@@ -77,7 +77,7 @@ export function ApiIndex(props: { readonly baseUrl: string; readonly groups: rea
   );
 }
 
-export function anchorOf(title: string): string {
+export function anchorName(title: string): string {
   return title.toLowerCase().replaceAll(" ", "-");
 }
 
@@ -102,7 +102,7 @@ export function OperationReference({ entry, reference }: ApiOperationProps) {
   const answer = contents.find(({ mediaType }) => mediaType === "application/json")?.schema ?? null;
   // An example of each success. Shows equal ones once.
   const responses = Map.groupBy(
-    successes.flatMap((success) => examplesOf(success, reference)),
+    successes.flatMap((success) => successExamples(success, reference)),
     ({ text }) => text,
   );
   return (
@@ -204,11 +204,11 @@ function Success({ status, description, content, headers }: ApiSuccess) {
 }
 
 /** An example for each media type except HTML. Labels contain the status, and the media type if there are several. */
-function examplesOf({ status, content }: ApiSuccess, reference: ApiReference) {
+function successExamples({ status, content }: ApiSuccess, reference: ApiReference) {
   if (content.length === 0) return [{ label: status, language: "", text: `HTTP/1.1 ${status}` }];
   const forPrograms = content.filter(({ mediaType }) => mediaType !== "text/html");
   return forPrograms.map(({ mediaType, schema }) => {
-    const value = exampleOf(schema, reference.schemas);
+    const value = schemaExample(schema, reference.schemas);
     const isJson = mediaType === "application/json";
     return {
       label: forPrograms.length === 1 ? status : `${status}, ${mediaType}`,

@@ -116,10 +116,10 @@ export interface ApiGroup {
 }
 
 /** Groups operations by subject. Each belongs to the first group that its path fits. */
-export function groupsOf(entries: readonly ApiEntry[]): readonly ApiGroup[] {
-  const titleOf = (entry: ApiEntry) =>
+export function groupEntries(entries: readonly ApiEntry[]): readonly ApiGroup[] {
+  const groupTitle = (entry: ApiEntry) =>
     GROUPS.find(([, ...starts]) => starts.some((start) => entry.path.startsWith(start)))?.[0];
-  return GROUPS.map(([title]) => ({ title, entries: entries.filter((entry) => titleOf(entry) === title) })).filter(
+  return GROUPS.map(([title]) => ({ title, entries: entries.filter((entry) => groupTitle(entry) === title) })).filter(
     (group) => group.entries.length > 0,
   );
 }

@@ -104,7 +104,7 @@ class GuideRenderer extends Renderer {
 
   override link({ href, tokens }: Tokens.Link): string {
     const text = this.parser.parseInline(tokens);
-    const path = pathOf(href, this.#guides);
+    const path = guidePath(href, this.#guides);
     return path === null ? text : `<a href="${Bun.escapeHTML(path)}">${text}</a>`;
   }
 
@@ -118,15 +118,15 @@ class GuideRenderer extends Renderer {
 }
 
 /** The path of a link on our pages; null if the target is not served. */
-function pathOf(href: string, guides: readonly Guide[]): string | null {
+function guidePath(href: string, guides: readonly Guide[]): string | null {
   if (/^(https:\/\/|\/|#)/.test(href)) return href;
   const [path = "", anchor] = href.split("#");
-  const found = guides.find(({ name }) => path === fileOf(name) || path.endsWith(`/${fileOf(name)}`));
+  const found = guides.find(({ name }) => path === repositoryUrl(name) || path.endsWith(`/${repositoryUrl(name)}`));
   if (found === undefined) return null;
   return docsPath(found.name) + (anchor === undefined ? "" : `#${anchor}`);
 }
 
 /** The path by which other documents link to a guide. */
-function fileOf(name: string): string {
+function repositoryUrl(name: string): string {
   return name === "mcp" ? "mcp/README.md" : `${name}.md`;
 }

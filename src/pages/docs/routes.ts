@@ -27,11 +27,11 @@ export function docsPages({ baseUrl, version, sessionOf }: PageDeps, operations:
   };
   const site = () => (made ??= make());
   const ownTurn = createOwnTurns();
-  const readerOf = async (context: RequestContext) => ({ version, isLoggedIn: (await sessionOf(context)) !== null });
+  const docsReader = async (context: RequestContext) => ({ version, isLoggedIn: (await sessionOf(context)) !== null });
 
   const show = async (context: RequestContext, name: string): Promise<Response> => {
     const docs = await site();
-    const reader = await readerOf(context);
+    const reader = await docsReader(context);
     await ownTurn();
     const shown = await docs.page(name);
     if (shown === null) throw new DomainError("not_found", NO_SUCH_PAGE);
@@ -41,7 +41,7 @@ export function docsPages({ baseUrl, version, sessionOf }: PageDeps, operations:
   const find = async (context: RequestContext): Promise<Response> => {
     const query = boundedQuery(new URLSearchParams(context.search).get("q") ?? "");
     const docs = await site();
-    const reader = await readerOf(context);
+    const reader = await docsReader(context);
     const search = await docs.search();
     await ownTurn();
     return answer(context, docsSearchPage({ query, hits: search(query), site: docs, ...reader }));

@@ -36,7 +36,7 @@ export async function createDocsSearch(entries: readonly DocsEntry[]): Promise<S
     { chunkSize: DOCS_INDEXED_AT_ONCE },
   );
   return (query) => {
-    const words = wordsOf(query);
+    const words = searchWords(query);
     if (words.length === 0) return [];
     const find = (combineWith: "AND" | "OR", fuzzy: number) =>
       index.search(words.join(" "), {
@@ -54,7 +54,7 @@ export async function createDocsSearch(entries: readonly DocsEntry[]): Promise<S
     const found = near.length === 0 ? find("OR", 0.2) : near;
     return found.slice(0, DOCS_HITS_MAX).flatMap(({ id, terms }) => {
       const entry = entries[Number(id)];
-      return entry === undefined ? [] : [{ ...entry, snippet: snippetOf(entry.text, terms) }];
+      return entry === undefined ? [] : [{ ...entry, snippet: makeSnippet(entry.text, terms) }];
     });
   };
 }
@@ -64,7 +64,7 @@ export function boundedQuery(query: string): string {
   return query.slice(0, DOCS_QUERY_CHARS_MAX).trim();
 }
 
-function wordsOf(query: string): readonly string[] {
+function searchWords(query: string): readonly string[] {
   const words = boundedQuery(query)
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u);
@@ -73,7 +73,7 @@ function wordsOf(query: string): readonly string[] {
   return (long.length > 0 ? long : words.filter((word) => word !== "")).slice(0, DOCS_QUERY_WORDS_MAX);
 }
 
-function snippetOf(text: string, terms: readonly string[]): DocsHit["snippet"] {
+function makeSnippet(text: string, terms: readonly string[]): DocsHit["snippet"] {
   const lower = text.toLowerCase();
   const places = terms.map((term) => lower.indexOf(term)).filter((place) => place !== -1);
   const first = places.length === 0 ? 0 : Math.min(...places);

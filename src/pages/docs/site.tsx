@@ -8,10 +8,10 @@ import {
   apiReference,
   dereferenced,
   type ApiReference,
-  groupsOf,
+  groupEntries,
   schemaName,
 } from "./api-reference.ts";
-import { anchorOf, API_BEGINNING, ApiIndex, ApiObjects, OperationReference, operationTitle } from "./api-pages.tsx";
+import { anchorName, API_BEGINNING, ApiIndex, ApiObjects, OperationReference, operationTitle } from "./api-pages.tsx";
 import { ERROR_HEADINGS, ERROR_SECTIONS, ErrorsGuide } from "./errors.tsx";
 import { docsPath, type Guide, type GuideGroup, guideText } from "./guides.ts";
 import { type DocsHeading, type DocsSection, withoutMarkup, renderGuide } from "./markdown.ts";
@@ -50,13 +50,13 @@ const ERRORS: DocsLink = { name: "errors", title: "Errors" };
 export function createDocsSite(groups: readonly GuideGroup[], operations: readonly Listed[], baseUrl: string) {
   const reference = apiReference(operations, baseUrl);
   const guides = groups.flatMap((group) => group.guides);
-  const apiGroups = groupsOf(reference.entries);
+  const apiGroups = groupEntries(reference.entries);
   const makers = new Map<string, () => DocsPage | Promise<DocsPage>>([
     ...guides.map((guide) => [guide.name, () => guidePage(guide, guides, baseUrl)] as const),
     [API.name, () => indexPage(baseUrl, apiGroups)],
     [OBJECTS.name, () => objectsPage(reference)],
     [ERRORS.name, () => ({ ...ERRORS, html: renderPart(<ErrorsGuide />), headings: ERROR_HEADINGS })],
-    ...reference.entries.map((entry) => [linkOf(entry).name, () => operationPage(entry, reference)] as const),
+    ...reference.entries.map((entry) => [entryLink(entry).name, () => operationPage(entry, reference)] as const),
   ]);
   const made = new Map<string, DocsPage | Promise<DocsPage>>();
   let search: Promise<SearchDocs> | null = null;
@@ -66,7 +66,7 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
     api: about,
     groups: [...groups.map(({ title, guides: links }): DocsNavGroup => ({ title, links })), about],
     /** The groups of operations, which the navigation shows only on API pages. */
-    operations: apiGroups.map(({ title, entries }): DocsNavGroup => ({ title, links: entries.map(linkOf) })),
+    operations: apiGroups.map(({ title, entries }): DocsNavGroup => ({ title, links: entries.map(entryLink) })),
     /** The page with this name; null if there is none. Renders it when first asked. */
     async page(name: string): Promise<DocsPage | null> {
       const page = made.get(name) ?? makers.get(name)?.();
@@ -76,13 +76,13 @@ export function createDocsSite(groups: readonly GuideGroup[], operations: readon
     },
     /** Searches the documentation. Builds the index when first asked. */
     async search(): Promise<SearchDocs> {
-      search ??= indexOf(guides, apiGroups, reference);
+      search ??= buildIndex(guides, apiGroups, reference);
       return search;
     },
   };
 }
 
-function linkOf({ operationId: id }: ApiEntry): DocsLink {
+function entryLink({ operationId: id }: ApiEntry): DocsLink {
   return { name: `api/${id}`, title: operationTitle(id) };
 }
 
@@ -94,7 +94,7 @@ async function guidePage(guide: Guide, guides: readonly Guide[], baseUrl: string
 
 function indexPage(baseUrl: string, groups: readonly ApiGroup[]): DocsPage {
   const titles = [...API_BEGINNING, ...groups.map(({ title }) => title)];
-  const headings = titles.map((title) => ({ id: anchorOf(title), text: title, depth: 2 }));
+  const headings = titles.map((title) => ({ id: anchorName(title), text: title, depth: 2 }));
   return { ...API, html: renderPart(<ApiIndex baseUrl={baseUrl} groups={groups} />), headings };
 }
 
@@ -108,10 +108,10 @@ function objectsPage(reference: ApiReference): DocsPage {
 
 function operationPage(entry: ApiEntry, reference: ApiReference): DocsPage {
   const html = renderPart(<OperationReference entry={entry} reference={reference} />);
-  return { ...linkOf(entry), html, headings: [], isOperation: true };
+  return { ...entryLink(entry), html, headings: [], isOperation: true };
 }
 
-async function indexOf(
+async function buildIndex(
   guides: readonly Guide[],
   groups: readonly ApiGroup[],
   reference: ApiReference,
@@ -141,9 +141,9 @@ function apiEntry(entry: ApiEntry, { schemas }: ApiReference): DocsEntry {
   const { properties = {} } = body === null ? {} : dereferenced(body.schema, schemas);
   const fields = [...parameters.map(({ name }) => name), ...Object.keys(properties)];
   return {
-    path: docsPath(linkOf(entry).name),
+    path: docsPath(entryLink(entry).name),
     page: API.title,
-    heading: linkOf(entry).title,
+    heading: entryLink(entry).title,
     summary,
     text: withoutMarkup(`${method} ${path} ${[description, ...notes].join(" ")} ${fields.join(", ")}`),
   };

@@ -216,7 +216,7 @@ function backTo(path: string, { search }: RequestContext): Response {
 /** One-time links. A GET changes nothing, because mail scanners and previews open links. The button's POST uses the link up. */
 function welcomeRoutes(deps: PageDeps) {
   const { welcomeLinks, ownOrigin, startSession, log } = deps;
-  const pathOf = (token: string) => `/welcome/${token}`;
+  const welcomePath = (token: string) => `/welcome/${token}`;
   const hooks = { params: TokenParams };
   const redeem = answers(readForm)<{ readonly token: string; readonly email: string | null }>(
     async ({ context, params: { token, email }, form }) => {
@@ -225,19 +225,19 @@ function welcomeRoutes(deps: PageDeps) {
       // A link without an address lets the first owner in. Others set a new password.
       return startSession(context, entered, seeOther("own", email === null ? GET_STARTED_PATH : HOME_PATH));
     },
-    ({ params: { token, email } }, typed) => welcomePage(pathOf(token), email, typed),
+    ({ params: { token, email } }, typed) => welcomePage(welcomePath(token), email, typed),
   );
   return createPageRoutes("own")
     .get(
-      pathOf(":token"),
+      welcomePath(":token"),
       async ({ params: { token } }) => {
         const { email } = await welcomeLinks.find(token);
-        return page("own", welcomePage(pathOf(token), email, EMPTY_FORM), { headers: UNLISTED });
+        return page("own", welcomePage(welcomePath(token), email, EMPTY_FORM), { headers: UNLISTED });
       },
       hooks,
     )
     .post(
-      pathOf(":token"),
+      welcomePath(":token"),
       async ({ context, params: { token } }) => {
         ownOrigin.require(context.request.headers);
         const { email } = await welcomeLinks.find(token);

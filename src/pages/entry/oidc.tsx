@@ -144,7 +144,7 @@ export function oidcRoutes(deps: PageDeps) {
       const by = { ...source, sessionSecret: flow.sessionSecret };
       const entered = await oidc.finish(context.search, flow, by, invitation);
       if (typeof entered === "string") return refuse("forbidden", NOT_LET_IN[entered]);
-      const answer = landOn(deps.flash, landingOf(flow.next, entered), entered, flow.note ?? null);
+      const answer = landOn(deps.flash, landingPath(flow.next, entered), entered, flow.note ?? null);
       answer.headers.append("set-cookie", gone["set-cookie"]);
       return deps.startSession(context, entered, answer);
     } catch (error) {
@@ -172,18 +172,18 @@ const AWAY =
 function knownProblem(error: unknown, log: Log, { name }: RequestContext): Problem | null {
   if (error instanceof RetryLater) return { code: error.code, message: error.message, headers: headersOf(error) };
   if (error instanceof ProviderAway) {
-    log.warn("oidc.away", { request_id: name.logId, error: causeOf(error) });
+    log.warn("oidc.away", { request_id: name.logId, error: causeText(error) });
     return { code: "unavailable", message: AWAY, headers: { "retry-after": "5" } };
   }
   if (error instanceof SignInRefused) {
-    log.warn("oidc.refused", { request_id: name.logId, error: causeOf(error) });
+    log.warn("oidc.refused", { request_id: name.logId, error: causeText(error) });
     return { code: "forbidden", message: REFUSED, headers: {} };
   }
   return null;
 }
 
 /** The kind of the fault, without messages, which may contain what the library and the provider were given. */
-function causeOf({ cause }: Error): string {
+function causeText({ cause }: Error): string {
   if (!(cause instanceof Error)) return "unknown";
   const code: unknown = "code" in cause ? cause.code : null;
   return typeof code === "string" ? code : cause.name;
@@ -216,6 +216,6 @@ const PROVIDER_SAYS: Readonly<Record<string, string>> = {
 const JOIN = /^\/join\/([0-9a-f]{64})$/;
 
 /** Where a sign-in leads. People who have just joined don't go back to the invitation. */
-function landingOf(next: string | null, { isJoined }: StartedSession): string {
+function landingPath(next: string | null, { isJoined }: StartedSession): string {
   return next === null || (isJoined === true && JOIN.test(next)) ? HOME_PATH : next;
 }

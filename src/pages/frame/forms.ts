@@ -26,7 +26,7 @@ export function filled(values: Readonly<Record<string, string>>): FormState {
 }
 
 /** What is wrong with a field or a part of its value; null if nothing. */
-export function problemOf({ issues }: FormState, name: string): string | null {
+export function fieldProblem({ issues }: FormState, name: string): string | null {
   return issues.find((issue) => isAbout(issue, name))?.message ?? null;
 }
 
@@ -50,7 +50,7 @@ export const VERSION_FIELD = "version";
  * sending it again would replace what nobody has said was changed.
  */
 export function versionField(state: FormState, now: string | number): readonly [string, string | number] {
-  const opened = problemOf(state, VERSION_FIELD) === null ? state.values.get(VERSION_FIELD) : undefined;
+  const opened = fieldProblem(state, VERSION_FIELD) === null ? state.values.get(VERSION_FIELD) : undefined;
   return [VERSION_FIELD, opened ?? now];
 }
 

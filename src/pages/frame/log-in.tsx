@@ -52,7 +52,7 @@ export function EntryForm(props: EntryFormProps) {
   const { Form, Field } = isNew ? SIGN_UP_FORM : LOG_IN_FORM;
   const state = withTaken(props.state);
   return (
-    <Form user={null} action={action} state={state} class="card" beginsSession fields={fieldsOf(next, note)}>
+    <Form user={null} action={action} state={state} class="card" beginsSession fields={hiddenFields(next, note)}>
       {children}
       <Field name="email" state={state} {...(emailOf !== null && { value: emailOf, readonly: true })} />
       <Field name="password" state={state} label={isNew && emailOf !== null ? "New password" : "Password"} />
@@ -68,7 +68,7 @@ function withTaken(state: FormState): FormState {
   return { ...state, issues: [{ field: "email", message: problem }] };
 }
 
-function fieldsOf(next: string | null, note: KeptNote | null): readonly (readonly [name: string, value: string])[] {
+function hiddenFields(next: string | null, note: KeptNote | null): readonly (readonly [name: string, value: string])[] {
   return [...(next === null ? [] : [["next", next] as const]), ...Object.entries(note ?? {})];
 }
 
@@ -117,7 +117,7 @@ interface ProviderFormProps extends Pick<EntryNeeds, "oidc"> {
 export function ProviderForm({ oidc, next, note = null }: ProviderFormProps) {
   if (oidc === null) return null;
   return (
-    <PostForm user={null} action={OIDC_PATH} beginsSession fields={fieldsOf(next, note)}>
+    <PostForm user={null} action={OIDC_PATH} beginsSession fields={hiddenFields(next, note)}>
       <Button look="plain">Log in with {oidc.name}</Button>
     </PostForm>
   );

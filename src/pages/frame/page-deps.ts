@@ -45,7 +45,7 @@ export function createPageDeps(needs: PageNeeds) {
   };
   const withNavigation = async (person: Person) => {
     const { caller } = person;
-    const [badges, accounts] = await Promise.all([badgesOf(needs, caller), needs.sessionService.accountsOf(person)]);
+    const [badges, accounts] = await Promise.all([navBadges(needs, caller), needs.sessionService.accountsOf(person)]);
     const shown = { ...person, badges };
     // A single account without a name is not worth showing.
     if (accounts.length === 1 && accounts[0]?.name === null) return shown;
@@ -98,7 +98,7 @@ export function createPageDeps(needs: PageNeeds) {
 export type PageDeps = ReturnType<typeof createPageDeps>;
 
 /** The counts in the navigation. All are bounded counts over an index, so the size of the table doesn't matter. */
-async function badgesOf({ actionService, credentialRequests, clock }: PageNeeds, caller: Caller): Promise<NavBadges> {
+async function navBadges({ actionService, credentialRequests, clock }: PageNeeds, caller: Caller): Promise<NavBadges> {
   const createdAfter = new Date(clock.now().getTime() - NAV_FAILING_MS);
   const [waiting, failing, asked] = await Promise.all([
     actionService.counts(caller, { ...checkFilters({}), statuses: ["awaiting_approval"] }),

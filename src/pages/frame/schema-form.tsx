@@ -18,7 +18,7 @@ import {
 } from "../../ui/form.tsx";
 import { Problem } from "../../ui/parts.tsx";
 import { type Choice, exactDuration, inWords, number, readDuration } from "../../ui/text.ts";
-import { filled, type FormState, isAbout, problemBeside, problemOf } from "./forms.ts";
+import { filled, type FormState, isAbout, problemBeside, fieldProblem } from "./forms.ts";
 
 /** The choices that fields depend on. `settings-frame.css` shows such a field once one of its choices is made. */
 export const CHOICES_WITH_FIELDS = [...CHANNEL_KINDS, "header", "basic", "hmac", "host", "key"] as const;
@@ -91,16 +91,16 @@ interface FoldProps<Body> extends FieldsProps<Body> {
  * "method_GET" for the checkbox of an item of `methods`.
  */
 export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldSpecs<Static<Schema>>) {
-  const members = membersOf(schema);
-  const specOf = new Map(Object.entries<FieldSpec | undefined>(specs));
-  const names = [...specOf.keys()];
-  const fieldOf = (name: string): FormField => ({
+  const members = schemaMembers(schema);
+  const fieldSpecs = new Map(Object.entries<FieldSpec | undefined>(specs));
+  const names = [...fieldSpecs.keys()];
+  const toField = (name: string): FormField => ({
     name,
     member: members.get(name) ?? { isRequired: false },
-    label: labelOf(name),
-    ...specOf.get(name),
+    label: fieldLabel(name),
+    ...fieldSpecs.get(name),
   });
-  const fields = names.map(fieldOf);
+  const fields = names.map(toField);
 
   const accept = bodyCheck(schema, (issue) => {
     const field = fields.find(({ name }) => isAbout(issue, name));
@@ -109,8 +109,8 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
   /** Checkboxes don't show their own problems. */
   const withProblem = fields.filter(({ member }) => member.type !== "boolean").map(({ name }) => name);
   const shown = (of: readonly string[], { state, specs: more }: ShownProps<Static<Schema>>) => {
-    const moreOf = new Map(Object.entries<FieldSpec | undefined>(more ?? {}));
-    return of.map((name) => <ShownField {...fieldOf(name)} {...moreOf.get(name)} state={state} />);
+    const moreSpecs = new Map(Object.entries<FieldSpec | undefined>(more ?? {}));
+    return of.map((name) => <ShownField {...toField(name)} {...moreSpecs.get(name)} state={state} />);
   };
 
   return {
@@ -135,12 +135,12 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
     Fields: ({ of, ...props }: FieldsProps<Static<Schema>>) => <>{shown(of, props)}</>,
 
     Field: ({ name, ...props }: { readonly name: Path<Static<Schema>>; readonly state: FormState } & FieldSpec) => (
-      <ShownField {...fieldOf(name)} {...props} />
+      <ShownField {...toField(name)} {...props} />
     ),
 
     /** Folds fields that few people need. Open if one of them is set. */
     Fold: ({ title, note, of, ...props }: FoldProps<Static<Schema>>) => (
-      <details class="uses" open={of.some((name) => isSet(fieldOf(name), props.state))}>
+      <details class="uses" open={of.some((name) => isSet(toField(name), props.state))}>
         <summary>{title}</summary>
         <div class="asked">
           {note === undefined ? null : <p class="quiet small">{note}</p>}
@@ -151,12 +151,12 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
 
     /** The form filled in with a body. */
     filledWith: (body: object): FormState =>
-      filled(Object.fromEntries(fields.flatMap((field) => textsOf(field, body)))),
+      filled(Object.fromEntries(fields.flatMap((field) => fieldTexts(field, body)))),
 
     /** What a body sets, with the labels of the fields. */
     said: (body: object): readonly (readonly [label: string, text: string])[] =>
       fields.flatMap((field) => {
-        const [texts] = textsOf(field, body);
+        const [texts] = fieldTexts(field, body);
         return texts === undefined ? [] : [[field.label, texts[1] || "nothing"] as const];
       }),
 
@@ -171,7 +171,7 @@ export function schemaForm<Schema extends TObject>(schema: Schema, specs: FieldS
 /** A field for every member, as the schema describes it. */
 export function everyField<Schema extends TObject>(schema: Schema): FieldSpecs<Static<Schema>>;
 export function everyField(schema: TObject): Readonly<Record<string, FieldSpec>> {
-  return Object.fromEntries([...membersOf(schema).keys()].map((name) => [name, {}]));
+  return Object.fromEntries([...schemaMembers(schema).keys()].map((name) => [name, {}]));
 }
 
 /** What a form needs to know about a member of a schema. */
@@ -188,11 +188,11 @@ interface Member {
 }
 
 /** The members of a schema and of its objects, by their names in forms. */
-function membersOf(schema: TObject, within = ""): ReadonlyMap<string, Member> {
+function schemaMembers(schema: TObject, within = ""): ReadonlyMap<string, Member> {
   const required = new Set<string>(schema.required);
   const found = Object.entries<object>(schema.properties).flatMap(([name, member]) => {
     // Safe: only schemas of objects have properties.
-    if ("properties" in member) return [...membersOf(member as TObject, `${name}.`)];
+    if ("properties" in member) return [...schemaMembers(member as TObject, `${name}.`)];
     return [[within + name, { ...member, isRequired: required.has(name) }] as const];
   });
   return new Map<string, Member>(found);
@@ -217,8 +217,20 @@ function ShownField({ onlyFor, ...props }: ShownFieldProps) {
 }
 
 function AnyField({ state, ...field }: ShownFieldProps) {
-  const { name, member, label, type, choices, isCode, hint, wrong, refused, boxes = itemsOf(member), ...rest } = field;
-  const found = problemOf(state, name);
+  const {
+    name,
+    member,
+    label,
+    type,
+    choices,
+    isCode,
+    hint,
+    wrong,
+    refused,
+    boxes = itemBoxes(member),
+    ...rest
+  } = field;
+  const found = fieldProblem(state, name);
   const problem = found === null || found === wrong ? found : (refused ?? found);
   const value = state.values.get(name);
   if (choices !== undefined) return <Choices {...{ name, choices, problem }} legend={label} chosen={value} />;
@@ -247,12 +259,12 @@ function AnyField({ state, ...field }: ShownFieldProps) {
 }
 
 /** "redirect_uris": "Redirect uris"; "sum.time_zone": "Time zone". */
-function labelOf(name: string): string {
+function fieldLabel(name: string): string {
   return inWords(name.slice(name.indexOf(".") + 1));
 }
 
 /** Checkboxes for the items that a list may have. */
-function itemsOf({ items }: Member): FieldSpec["boxes"] {
+function itemBoxes({ items }: Member): FieldSpec["boxes"] {
   return items?.enum?.map((item) => [item, item] as const);
 }
 
@@ -275,7 +287,7 @@ function isSet(field: FormField, state: FormState): boolean {
   const { name } = field;
   if (isAlwaysChosen(field)) return false;
   const isTyped = (state.values.get(name) ?? "") !== "" || chosenIn(state.values, name).length > 0;
-  return isTyped || problemOf(state, name) !== null;
+  return isTyped || fieldProblem(state, name) !== null;
 }
 
 function isAlwaysChosen({ options, none }: FieldSpec): boolean {
@@ -283,7 +295,7 @@ function isAlwaysChosen({ options, none }: FieldSpec): boolean {
 }
 
 /** The texts of a member's fields. */
-function textsOf({ name, type }: FormField, body: object): readonly (readonly [string, string])[] {
+function fieldTexts({ name, type }: FormField, body: object): readonly (readonly [string, string])[] {
   const value = name.split(".").reduce<unknown>((outer, part) => (isJsonObject(outer) ? outer[part] : undefined), body);
   if (Array.isArray(value)) {
     const items = value.map(String);

@@ -4,7 +4,7 @@ import { policySource } from "../../core/action-policy.ts";
 import type { GrantTerms } from "../../core/grant.ts";
 import type { JsonLeaf } from "../../core/json-tree.ts";
 import { GRANT_FIELDS_SHOWN_MAX, GRANT_VARY_MAX } from "../../core/limits.ts";
-import { fieldsOf, numberOf } from "../../grants/likeness.ts";
+import { requestFields, plainNumber } from "../../grants/likeness.ts";
 import { GrantTermsBody } from "../../grants/grants.ts";
 import type { Form } from "../../http/form.ts";
 import { MASK } from "../../receipts/mask-rules.ts";
@@ -12,7 +12,7 @@ import type { MaskedAction } from "../../receipts/seen-action.ts";
 import { visibleText } from "../../receipts/visible-text.ts";
 import { Button, Checkbox, Field, FieldGroup } from "../../ui/form.tsx";
 import { untrusted } from "../../ui/parts.tsx";
-import { filled, type FormState, problemBeside, problemOf, type RefusedForm } from "../frame/forms.ts";
+import { filled, type FormState, problemBeside, fieldProblem, type RefusedForm } from "../frame/forms.ts";
 import { schemaForm } from "../frame/schema-form.tsx";
 
 /** The choice that approves one request and makes a grant. */
@@ -32,7 +32,7 @@ export interface GrantOffer {
 export function grantOffer(action: MaskedAction): GrantOffer | null {
   const { policy, keyId } = action;
   if (keyId === "" || policy === null || !policySource(policy).isLiftedByGrants) return null;
-  const fields = (fieldsOf(action) ?? []).filter(
+  const fields = (requestFields(action) ?? []).filter(
     ({ path, text }) => path.length <= PATH_CHARS_MAX && !path.includes(MASK) && !text.includes(MASK),
   );
   return { fields: fields.slice(0, GRANT_FIELDS_SHOWN_MAX), isCut: fields.length > GRANT_FIELDS_SHOWN_MAX };
@@ -84,7 +84,7 @@ export function GrantFold({ offer: { fields, isCut }, typed, rest }: GrantFoldPr
           <TERMS_FORM.Fields of={["minutes", "calls"]} state={state} />
         </div>
         {fields.length === 0 ? null : (
-          <FieldGroup name="vary" legend="May differ" problem={problemOf(state, "vary")} look="grant-vary">
+          <FieldGroup name="vary" legend="May differ" problem={fieldProblem(state, "vary")} look="grant-vary">
             {fields.map((field, at) => (
               <VaryRow {...field} at={at} state={state} />
             ))}
@@ -116,12 +116,12 @@ function VaryRow({ path, text, at, state }: JsonLeaf & { readonly at: number; re
           </>
         }
       />
-      {numberOf(text) === null ? null : (
+      {plainNumber(text) === null ? null : (
         <Field
           name={`most_${at}`}
           label="at most"
           value={state.values.get(`most_${at}`) ?? text}
-          problem={problemOf(state, `max.${path}`)}
+          problem={fieldProblem(state, `max.${path}`)}
           autocomplete="off"
         />
       )}
@@ -143,7 +143,7 @@ export function termsInForm(form: Form): GrantTerms {
     if (path === undefined) continue;
     vary.push(path);
     const most = form.get(`most_${at}`)?.trim();
-    if (most !== undefined) max.push([path, numberOf(most) ?? most]);
+    if (most !== undefined) max.push([path, plainNumber(most) ?? most]);
   }
   return TERMS_FORM.check(form, { vary, max: Object.fromEntries(max) });
 }

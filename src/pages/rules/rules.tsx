@@ -12,7 +12,7 @@ import { RuleParams } from "../../rules/routes.ts";
 import type { RuleHits } from "../../rules/service.ts";
 import {
   type ConditionName,
-  definitionOf,
+  ruleDefinition,
   type DryRunJson,
   type RuleDefinition,
   type RuleEffect,
@@ -179,11 +179,11 @@ export function Conditions({ rule, keys }: ConditionsProps) {
   const { more_than: calls } = rule;
   const named = rule.keys?.map((id) => keys.find((key) => key.id === id)?.name ?? id);
   const said: Readonly<Record<ConditionName, Child>> = {
-    methods: methods === undefined ? "Every request" : anyOf(methods),
-    hosts: hosts && sentence` to ${anyOf(hosts)}`,
+    methods: methods === undefined ? "Every request" : orList(methods),
+    hosts: hosts && sentence` to ${orList(hosts)}`,
     path: path && sentence` under ${untrusted(path)}`,
-    keys: named && sentence` by the key ${anyOf(named)}`,
-    credentials: credentials && sentence` with the credential ${anyOf(credentials)}`,
+    keys: named && sentence` by the key ${orList(named)}`,
+    credentials: credentials && sentence` with the credential ${orList(credentials)}`,
     body_kind: kind && ` ${BODY_WORDS[kind]}`,
     body_bytes: bytes && `${kind === undefined ? " with a body" : ""} of more than ${number(bytes.over)} bytes`,
     between:
@@ -232,7 +232,7 @@ const ALL_OF = new Intl.ListFormat("en-GB", { type: "conjunction" });
 /** Names shown. Further ones are only counted. */
 const NAMED_MAX = 5;
 
-function anyOf(texts: readonly string[]): Child {
+function orList(texts: readonly string[]): Child {
   const more = texts.length - NAMED_MAX;
   const named = more > 1 ? [...texts.slice(0, NAMED_MAX), `${more} more`] : texts;
   return ANY_OF.formatToParts(named).map(({ type, value }) => (type === "element" ? untrusted(value) : value));
@@ -288,8 +288,8 @@ async function ruleFormPage(deps: PageDeps, user: Person, props: FormPageProps):
     <SettingsPage
       user={user}
       section="Rules"
-      title={row === null ? "Create a rule" : untrusted(definitionOf(row).name)}
-      windowTitle={row === null ? "Create a rule" : visibleText(definitionOf(row).name)}
+      title={row === null ? "Create a rule" : untrusted(ruleDefinition(row).name)}
+      windowTitle={row === null ? "Create a rule" : visibleText(ruleDefinition(row).name)}
       back={BACK}
       intro="It is in force as soon as it is saved, also for accepted calls that have not been sent. What awaits approval keeps waiting."
     >
@@ -299,14 +299,14 @@ async function ruleFormPage(deps: PageDeps, user: Person, props: FormPageProps):
         {...form}
         keys={keys}
         changed={row}
-        others={rules.map((other) => [other.id, definitionOf(other).name])}
+        others={rules.map((other) => [other.id, ruleDefinition(other).name])}
       />
     </SettingsPage>,
   );
 }
 
 async function removePage(deps: PageDeps, user: Person, row: RuleRow, problem?: string): Promise<string> {
-  const rule = definitionOf(row);
+  const rule = ruleDefinition(row);
   const keys = await deps.keyService.list(user.caller);
   return render(
     <SettingsPage
@@ -347,7 +347,7 @@ const REMOVED: Readonly<Record<RuleEffect, string>> = {
 
 export function rulePages(deps: PageDeps) {
   const { ruleService, answer } = deps;
-  const ruleOf = async ({ caller }: Person, id: string): Promise<RuleRow> => {
+  const findRule = async ({ caller }: Person, id: string): Promise<RuleRow> => {
     authorize(caller, "manage");
     const row = (await ruleService.list(caller)).find((one) => one.id === id);
     if (row === undefined) throw notFound("rule");
@@ -370,19 +370,19 @@ export function rulePages(deps: PageDeps) {
   );
   const change = answer<ById>(
     async ({ person, params: { id }, form }) => {
-      const row = await ruleOf(person, id);
+      const row = await findRule(person, id);
       if (form.get(TRY_FIELD) !== undefined) return tried(person, form, row);
       await ruleService.replace(person.caller, id, ruleIn(form).definition, Number(form.get(VERSION_FIELD)));
       return `${RULES_PATH}#${id}`;
     },
-    async ({ person, params: { id } }, typed) => ruleFormPage(deps, person, { typed, row: await ruleOf(person, id) }),
+    async ({ person, params: { id } }, typed) => ruleFormPage(deps, person, { typed, row: await findRule(person, id) }),
   );
   const remove = answer<ById>(
     async ({ person, params: { id }, form }) => {
       await unlessGone(ruleService.remove(person.caller, id, Number(form.get(VERSION_FIELD))));
       return RULES_PATH;
     },
-    async ({ person, params: { id } }, { problem }) => removePage(deps, person, await ruleOf(person, id), problem),
+    async ({ person, params: { id } }, { problem }) => removePage(deps, person, await findRule(person, id), problem),
   );
   /** The message if a rule is gone, or the order names other rules. */
   const changedSince =
@@ -421,15 +421,15 @@ export function rulePages(deps: PageDeps) {
     .get(
       `${RULES_PATH}/:id`,
       async ({ person, params: { id } }) => {
-        const row = await ruleOf(person, id);
-        return ruleFormPage(deps, person, { typed: ruleFields(definitionOf(row)), row });
+        const row = await findRule(person, id);
+        return ruleFormPage(deps, person, { typed: ruleFields(ruleDefinition(row)), row });
       },
       hooks,
     )
     .post(`${RULES_PATH}/:id`, change, hooks)
     .get(
       `${RULES_PATH}/:id/remove`,
-      async ({ person, params: { id } }) => removePage(deps, person, await ruleOf(person, id)),
+      async ({ person, params: { id } }) => removePage(deps, person, await findRule(person, id)),
       hooks,
     )
     .post(`${RULES_PATH}/:id/remove`, remove, hooks)

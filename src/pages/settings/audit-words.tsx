@@ -13,11 +13,11 @@ type Phrase = (entry: AuditRow, names: AuditNames) => Child;
 /** The kinds by subject, as the menu has them. */
 export const PHRASE_GROUPS = {
   Decisions: {
-    approved: (entry) => sentence`approved ${callOf(entry)}`,
-    rejected: (entry) => sentence`rejected ${callOf(entry)}`,
-    cancelled: (entry) => sentence`cancelled ${callOf(entry)}`,
-    retried: (entry) => sentence`retried ${callOf(entry)}`,
-    sent_now: (entry) => sentence`sent ${callOf(entry)} ahead of its time`,
+    approved: (entry) => sentence`approved ${callWords(entry)}`,
+    rejected: (entry) => sentence`rejected ${callWords(entry)}`,
+    cancelled: (entry) => sentence`cancelled ${callWords(entry)}`,
+    retried: (entry) => sentence`retried ${callWords(entry)}`,
+    sent_now: (entry) => sentence`sent ${callWords(entry)} ahead of its time`,
     bulk_started: ({ subject, detail: { operation, matching } }) => {
       const actions = counted(typeof matching === "number" ? matching : 0, "action");
       return sentence`started to ${text(operation)} ${<a href={bulkPath(subject)}>{actions}</a>}`;
@@ -176,7 +176,7 @@ function timesText(count: AuditDetail[string] | undefined): string | null {
   return typeof count === "number" && count > 1 ? `, ${number(count)} times` : null;
 }
 
-function callOf({ subject, detail: { method, host } }: AuditRow) {
+function callWords({ subject, detail: { method, host } }: AuditRow) {
   const call = method === undefined ? "an action" : sentence`${text(method)} ${untrusted(text(host))}`;
   return <a href={actionPath(subject)}>{call}</a>;
 }

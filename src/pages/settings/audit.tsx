@@ -82,7 +82,7 @@ export function auditPage({ user, query, log, people, keys, channels, now }: Aud
 }
 
 /** The first page with other filters. */
-function pathOf(query: Query, changes: { readonly kind: readonly AuditKind[] } | { readonly actor: string | null }) {
+function auditPath(query: Query, changes: { readonly kind: readonly AuditKind[] } | { readonly actor: string | null }) {
   return SETTINGS_PATHS.audit + queryText({ ...query, ...changes, cursor: null });
 }
 
@@ -95,7 +95,7 @@ function logEntry(entry: AuditRow, query: Query, names: AuditNames) {
       {listedTime(at, "minute")}
       <div>
         <p>
-          <a href={pathOf(query, { actor })} title="Show only their entries">
+          <a href={auditPath(query, { actor })} title="Show only their entries">
             {names.actor(actor)}
           </a>{" "}
           {PHRASES[kind](entry, names)}.
@@ -138,7 +138,7 @@ function actorMenu(query: Query, actors: readonly string[], names: AuditNames) {
       all="Everybody"
       options={all.map((one) => [one, shown(one)])}
       chosen={chosen}
-      path={(one) => pathOf(query, { actor: one })}
+      path={(one) => auditPath(query, { actor: one })}
       note="For anyone else, select their name in the log."
     />
   );
@@ -174,7 +174,7 @@ function kindMenu(query: Query) {
       all="All events"
       options={options.map((one) => [one.kinds.join(), one.name])}
       chosen={kinds.length === 0 ? null : (found?.kinds.join() ?? "")}
-      path={(value) => pathOf(query, { kind: options.find((one) => one.kinds.join() === value)?.kinds ?? [] })}
+      path={(value) => auditPath(query, { kind: options.find((one) => one.kinds.join() === value)?.kinds ?? [] })}
     />
   );
 }

@@ -3,7 +3,7 @@ import type { KeyView } from "../../accounts/key-schemas.ts";
 import { type Credential, CREDENTIAL_KINDS, type CredentialKind, KIND_WORDS } from "../../core/credential.ts";
 import { CREDENTIAL_TEST_BODY_CHARS_MAX, CREDENTIAL_USE_DAYS, CREDENTIALS_MAX } from "../../core/limits.ts";
 import { CredentialParams, serializeCredential } from "../../credentials/routes.ts";
-import { boundsFrom, warningsOf } from "../../credentials/bounds.ts";
+import { boundsFrom, boundWarnings } from "../../credentials/bounds.ts";
 import {
   ChangeCredentialBody,
   CreateCredentialBody,
@@ -12,7 +12,7 @@ import {
 } from "../../credentials/schemas.ts";
 import { headersOfCredential } from "../../credentials/kinds.ts";
 import { expiresSoon } from "../../credentials/known.ts";
-import { type CredentialUses, daysOf, sumOf, versionOf } from "../../credentials/service.ts";
+import { type CredentialUses, usesByDay, sumOf, credentialVersion } from "../../credentials/service.ts";
 import type { Form } from "../../http/form.ts";
 import { seeOther } from "../../http/response.ts";
 import type { Person } from "../../http/session.ts";
@@ -158,7 +158,7 @@ function boundsCell(credential: Credential) {
         {untrusted(paths === null ? "Any path" : paths.join(", "))}
         {methods === null ? "" : ` · ${methods.join(", ")}`}
       </span>
-      {warningsOf(credential).map((text) => (
+      {boundWarnings(credential).map((text) => (
         <span class="says says-wait">{text}</span>
       ))}
       {echoes.length === 0 ? null : (
@@ -172,7 +172,7 @@ function boundsCell(credential: Credential) {
 function usedCell(credential: Credential, keys: readonly KeyView[], uses: CredentialUses | null, now: Date) {
   const { id, keys: listed, lastUsedAt } = credential;
   const live = keys.filter((key) => key.revokedAt === null && listed.includes(key.id));
-  const days = uses === null ? [] : daysOf(uses, id);
+  const days = uses === null ? [] : usesByDay(uses, id);
   const sum = sumOf(days);
   return (
     <>
@@ -268,7 +268,7 @@ async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps)
       intro={`${KIND_WORDS[credential.settings.kind]}. Calls that wait are sent with what is set here when they are sent.`}
       now={now}
     >
-      {warningsOf(credential).map((text) => (
+      {boundWarnings(credential).map((text) => (
         <Notice tone="wait">{text}</Notice>
       ))}
       <Facts
@@ -305,7 +305,7 @@ async function credentialPage(deps: PageDeps, user: Person, props: OnePageProps)
         <BOUNDS_FORM.Form
           user={user}
           action={credentialPath(name)}
-          fields={[versionField(bounds, versionOf(credential))]}
+          fields={[versionField(bounds, credentialVersion(credential))]}
           state={bounds}
           specs={{ keys: { boxes: keyBoxes(keys, bounds) } }}
           submit="Save"

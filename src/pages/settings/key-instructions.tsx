@@ -111,7 +111,7 @@ export function Clients({ baseUrl }: Pick<KeyUseProps, "baseUrl">) {
   return (
     <>
       <div>
-        {clientsOf(baseUrl).map(({ name, hint, text }, at) => (
+        {mcpClients(baseUrl).map(({ name, hint, text }, at) => (
           <details class="uses" name="client" open={at === 0}>
             <summary>{name}</summary>
             <div class="stack">
@@ -130,7 +130,7 @@ export function Clients({ baseUrl }: Pick<KeyUseProps, "baseUrl">) {
 }
 
 /** The clients in docs/mcp, in the same order. */
-function clientsOf(baseUrl: string) {
+function mcpClients(baseUrl: string) {
   const url = `${baseUrl}/mcp`;
   const http = (key: string, type?: "http") => ({
     ...(type === undefined ? {} : { type }),

@@ -211,7 +211,7 @@ export function madeKeyPage(
 export function newKeyPages(deps: PageDeps) {
   const { keyService, ruleService, credentialService, answer, flash } = deps;
   // It refuses whoever may not manage keys.
-  const keyOf = async ({ caller }: Person, wanted: string | null | undefined) =>
+  const findKey = async ({ caller }: Person, wanted: string | null | undefined) =>
     (await keyService.list(caller)).find(({ id }) => id === wanted);
   const create = answer(
     async ({ person, form }) => {
@@ -227,13 +227,13 @@ export function newKeyPages(deps: PageDeps) {
         madeKeyPage(deps, user, row, flashed),
       );
     },
-    async ({ person, form }, typed) => newKeyPage(deps, person, typed, await keyOf(person, form.get("replaces"))),
+    async ({ person, form }, typed) => newKeyPage(deps, person, typed, await findKey(person, form.get("replaces"))),
   );
   const hooks = { params: KeyParams };
   return personPages(deps)
     .post("/keys", create)
     .get("/keys/new", async ({ context, person }) => {
-      const replaced = await keyOf(person, new URLSearchParams(context.search).get("replaces"));
+      const replaced = await findKey(person, new URLSearchParams(context.search).get("replaces"));
       const credentials = (await credentialService.list(person.caller))
         .filter(({ keys }) => keys.includes(replaced?.id ?? ""))
         .map(({ name }) => name);
@@ -248,7 +248,7 @@ export function newKeyPages(deps: PageDeps) {
       "/keys/:id/made",
       async ({ context, person, params: { id } }) => {
         const flashed = flash.read(context, person, MADE_KEY);
-        const made = await keyOf(person, id);
+        const made = await findKey(person, id);
         if (flashed !== null && made !== undefined) return madeKeyPage(deps, person, made, flashed);
         throw new DomainError(
           "not_found",

@@ -63,7 +63,7 @@ async function serverPage(deps: PageDeps, user: Person, notice: Checked<typeof M
           />
         </Card>
       )}
-      <SettingLists settings={settings.all ?? settingsOf(settings)} />
+      <SettingLists settings={settings.all ?? serverSettings(settings)} />
     </SettingsPage>,
   );
 }
@@ -96,7 +96,7 @@ function SettingLists({ settings }: { readonly settings: readonly ServerSetting[
 function valueCell({ name, value, isSet, isSecret }: ServerSetting) {
   if (isSecret && isSet) return <Dot tone="good">Set</Dot>;
   if (value === null) return <None>Not set</None>;
-  const words = wordsOf(name, value);
+  const words = settingWords(name, value);
   const given = <code class="address">{value}</code>;
   if (words === null && isSet) return given;
   return (
@@ -112,7 +112,7 @@ function valueCell({ name, value, isSet, isSecret }: ServerSetting) {
 }
 
 /** A number of the environment in words; null if the number says enough. */
-function wordsOf(name: string, value: string): string | null {
+function settingWords(name: string, value: string): string | null {
   const count = Number(value);
   if (name === "RATE_LIMIT_PER_SECOND") return count === 0 ? "Not limited" : `${number(count)} a second`;
   const [, unitMs] = UNITS.find(([unit]) => name.endsWith(unit)) ?? [];
@@ -129,7 +129,7 @@ const UNITS = [
 const MAIL_TEST_PATH = "/settings/server/mail-test";
 
 /** The settings that concern the calls of owners who don't run the server, as far as they may see them. */
-function settingsOf(settings: EffectiveSettings): readonly ServerSetting[] {
+function serverSettings(settings: EffectiveSettings): readonly ServerSetting[] {
   const values: readonly (readonly [name: SettingName, value: string | number | null])[] = [
     ["ATTEMPT_TIMEOUT_MS", settings.attemptTimeoutMs],
     ["RETRY_BASE_MS", settings.retryBaseMs],

@@ -142,7 +142,7 @@ async function signingPage(deps: PageDeps, user: Person, more: SigningState = {}
         ]}
         actions={({ origin, use }) => {
           const of = sentence`of ${use} to ${untrusted(origin)}`;
-          const row = { user, look: "plain", fields: fieldsOf(origin, use), of } as const;
+          const row = { user, look: "plain", fields: placeFields(origin, use), of } as const;
           return (
             <div>
               <RowAction {...row} path={SECRET_PATH} name="Show secret" />
@@ -200,7 +200,7 @@ function secretPage(user: Person, { origin, secret, previous }: SigningSecrets, 
         <p class="quiet">
           Targets verify calls with it and any library of Standard Webhooks. <a href="/docs/verify">How to verify</a>
         </p>
-        <PostForm user={user} action={ROTATION_PATH} fields={fieldsOf(origin, use)}>
+        <PostForm user={user} action={ROTATION_PATH} fields={placeFields(origin, use)}>
           <Submit look="plain">Rotate secret…</Submit>
         </PostForm>
       </section>
@@ -210,7 +210,7 @@ function secretPage(user: Person, { origin, secret, previous }: SigningSecrets, 
 
 const SIGNING_LINK = { href: SETTINGS_PATHS.signing, name: "Signing secrets" } as const;
 
-function fieldsOf(origin: string, use: SigningUse) {
+function placeFields(origin: string, use: SigningUse) {
   return [
     ["origin", origin],
     ["for", use],
@@ -236,7 +236,7 @@ function askRotationPage(user: Person, place: Place | null, endsNow: Date | null
         user={user}
         action={ROTATION_PATH}
         class="card"
-        fields={[...fieldsOf(place?.origin ?? "", place?.use ?? "calls"), ["seen", stateOf(endsNow)]]}
+        fields={[...placeFields(place?.origin ?? "", place?.use ?? "calls"), ["seen", overlapState(endsNow)]]}
       >
         <p>
           For {duration(SIGNING_OVERLAP_MS)}, every {SIGNED[place?.use ?? "all"]} carries two signatures, with the new
@@ -271,7 +271,7 @@ export function signingPages(deps: PageDeps) {
   );
 
   /** When the previous secret expires; null if there is none. */
-  const overlapEndOf = ({ caller }: Person, place: Place | null) =>
+  const findOverlapEnd = ({ caller }: Person, place: Place | null) =>
     signingService.overlapEnd(caller, place?.origin ?? ANY_ORIGIN, place?.use);
   const rotatedHtml = async (person: Person, { place, untilMs }: Checked<typeof ROTATED>) =>
     place === null ? signingPage(deps, person, { rotatedUntil: new Date(untilMs) }) : secretHtml(person, place, true);
@@ -283,8 +283,8 @@ export function signingPages(deps: PageDeps) {
   const rotate = answer(async ({ person, form }) => {
     const place = (form.get("origin") ?? "") === "" ? null : placeIn(form);
     const seen = form.get("seen");
-    const endsNow = await overlapEndOf(person, place);
-    if (seen !== stateOf(endsNow))
+    const endsNow = await findOverlapEnd(person, place);
+    if (seen !== overlapState(endsNow))
       return deps.pageFor(person, (user) => askRotationPage(user, place, endsNow, seen !== undefined));
     const [origin, use] = [place?.origin ?? null, place?.use ?? null];
     const shown = { origin: origin ?? ANY_ORIGIN, use: use ?? "calls", end: endsNow } as const;
@@ -309,7 +309,7 @@ export function signingPages(deps: PageDeps) {
   return personPages(deps, { [SECRET_PATH]: SETTINGS_PATHS.signing, [CHECK_PATH]: `${SETTINGS_PATHS.signing}#check` })
     .get(SETTINGS_PATHS.signing, ({ person }) => signingPage(deps, person))
     .post(SECRET_PATH, show)
-    .get(ROTATION_PATH, async ({ person }) => askRotationPage(person, null, await overlapEndOf(person, null), false))
+    .get(ROTATION_PATH, async ({ person }) => askRotationPage(person, null, await findOverlapEnd(person, null), false))
     .post(ROTATION_PATH, rotate)
     .get(ROTATED_PATH, async ({ context, person }) => {
       const result = flash.read(context, person, ROTATED);
@@ -321,7 +321,7 @@ export function signingPages(deps: PageDeps) {
 /** A reserved name (RFC 6761, 6.4), whose secret is the one of every origin that was never rotated alone. */
 const ANY_ORIGIN = "https://any.invalid";
 
-function stateOf(overlapEnd: Date | null): string {
+function overlapState(overlapEnd: Date | null): string {
   return overlapEnd?.toISOString() ?? "none";
 }
 
@@ -366,12 +366,12 @@ function messageIn(form: Form): ReceivedMessage {
 /** Reads headers as people copy them: lines of names and values, perhaps quoted, or a JSON object. */
 function headersIn(text: string): ReceivedMessage["headers"] {
   const lines = jsonLines(text) ?? text.split("\n");
-  const valueOf = (name: (typeof SIGNATURE_HEADERS)[number]) => {
+  const sampleValue = (name: (typeof SIGNATURE_HEADERS)[number]) => {
     const line = lines.findLast((one) => one.toLowerCase().includes(name)) ?? null;
     return line === null ? null : unquoted(line.slice(line.toLowerCase().indexOf(name) + name.length));
   };
   // Safe: it has every header.
-  return Object.fromEntries(SIGNATURE_HEADERS.map((name) => [name, valueOf(name)])) as ReceivedMessage["headers"];
+  return Object.fromEntries(SIGNATURE_HEADERS.map((name) => [name, sampleValue(name)])) as ReceivedMessage["headers"];
 }
 
 /** The members of a JSON object as lines; null for any other text. */

@@ -54,7 +54,7 @@ function VoidInvitation() {
 const ROLE_NOUNS = { owner: "an owner", approver: "an approver", reader: "a reader" } as const;
 
 /** The question before somebody becomes an owner or stops being one; undefined for none. */
-function questionOf({ email, role }: TeamMember, next: MemberRole, isSelf: boolean): string | undefined {
+function roleQuestion({ email, role }: TeamMember, next: MemberRole, isSelf: boolean): string | undefined {
   if (next === "owner") return `Make ${email} an owner? Owners can do everything, and can remove you.`;
   if (role !== "owner") return undefined;
   return isSelf
@@ -75,7 +75,7 @@ function memberMenu(user: Person, member: TeamMember, isSelf: boolean) {
           path={`${path}/role`}
           fields={[["role", next]]}
           name={`Make ${ROLE_NOUNS[next]}`}
-          question={questionOf(member, next, isSelf)}
+          question={roleQuestion(member, next, isSelf)}
         />
       ))}
       ends={

@@ -12,14 +12,14 @@ export function confirm(button: HTMLButtonElement, asked: Iterable<Element>): HT
     if (meant !== null && sentBy(button) === meant) button.form?.requestSubmit(button);
     else showChanged();
   });
-  const parts = [...asked].map((part) => copyOf(part));
+  const parts = [...asked].map((part) => copyPart(part));
   const end = make("div");
   end.dataset["end"] = "";
   const dialog = openDialog(
     focusedHeading(button.dataset["question"] ?? ""),
     ...parts,
     end,
-    make("div", decides, make("button", "Back"), ...noteOf(button)),
+    make("div", decides, make("button", "Back"), ...noteFields(button)),
   );
   dialog.classList.toggle("wide", parts.length > 0);
   // Folded parts load in the dialog too.
@@ -28,7 +28,7 @@ export function confirm(button: HTMLButtonElement, asked: Iterable<Element>): HT
 }
 
 /** The form's note, which people can also write in the confirmation. */
-function noteOf(button: HTMLButtonElement): readonly HTMLTextAreaElement[] {
+function noteFields(button: HTMLButtonElement): readonly HTMLTextAreaElement[] {
   const note = button.form?.querySelector("textarea") ?? null;
   if (note === null) return [];
   const copy = make("textarea");
@@ -60,7 +60,7 @@ function showChanged(): void {
 }
 
 /** A copy without ids, which must be unique on a page. */
-function copyOf(part: Element): HTMLElement {
+function copyPart(part: Element): HTMLElement {
   const copy = make("div", part.cloneNode(true));
   for (const element of copy.querySelectorAll("[id]")) element.removeAttribute("id");
   // The dialog has its own end.

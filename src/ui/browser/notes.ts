@@ -32,7 +32,7 @@ export function keepNotes(): void {
   addEventListener("submit", ({ target, defaultPrevented }) => {
     if (!(target instanceof HTMLFormElement) || defaultPrevented) return;
     const notes = stored();
-    if (target.matches("form.decide") && notes !== null) store({ ...notes, sent: aboutOf(target) });
+    if (target.matches("form.decide") && notes !== null) store({ ...notes, sent: formSubject(target) });
     if (target.getAttribute("action") !== "/auth/logout") return;
     forget();
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has its page's origin
@@ -53,7 +53,7 @@ export function keepNotes(): void {
 export function showNotes(place: ParentNode): void {
   const notes = stored();
   for (const field of notes === null ? [] : place.querySelectorAll<HTMLTextAreaElement>(FIELD)) {
-    const about = aboutOf(field.form);
+    const about = formSubject(field.form);
     const [, text] = notes?.texts.find(([other]) => other === about) ?? [];
     if (text === undefined || field.value !== "" || field.dataset["person"] !== notes?.person) continue;
     field.value = text;
@@ -67,14 +67,14 @@ export function whatIsKept(): string {
 }
 
 function keep({ form, value, dataset: { person = "" } }: HTMLTextAreaElement): void {
-  const about = aboutOf(form);
+  const about = formSubject(form);
   const notes = stored();
   const others = notes?.person === person ? notes.texts.filter(([other]) => other !== about) : [];
   const texts = value === "" ? others : [...others, [about, value] as const];
   store({ person, sent: null, texts: texts.slice(-NOTES_MAX) });
 }
 
-function aboutOf(form: HTMLFormElement | null): string {
+function formSubject(form: HTMLFormElement | null): string {
   return form?.querySelector<HTMLInputElement>(ABOUT)?.value ?? "";
 }
 

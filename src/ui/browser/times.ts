@@ -31,7 +31,7 @@ export function keepTimes(): void {
   setInterval(() => showTimes(document, "until"), 1_000);
 }
 
-function wordsOf(as: string, at: Date, agoMs: number): string | undefined {
+function timeWords(as: string, at: Date, agoMs: number): string | undefined {
   if (as === "ago") return timeAgo(agoMs);
   if (as === "until") return timeUntil(-agoMs);
   return FORMATS.get(as)?.format(at);
@@ -43,7 +43,7 @@ function showTimes(place: ParentNode, only: string | null = null): void {
     const at = new Date(time.getAttribute("datetime") ?? "");
     const agoMs = nowMs() - at.getTime();
     const as = time.getAttribute("data-time") ?? "";
-    const words = wordsOf(as, at, agoMs);
+    const words = timeWords(as, at, agoMs);
     if (words !== undefined && time.textContent !== words) time.textContent = words;
     const title = as === "ago" || agoMs < 0 ? full.format(at) : `${timeAgo(agoMs)}, ${full.format(at)}`;
     if (time.getAttribute("title") !== title) time.setAttribute("title", title);
