@@ -49,6 +49,14 @@ export async function openCredentials(script: Script = 200, options: RealServerO
       const audit = anAuditEntry({ accountId, kind: "credential_changed", subject: stored.id });
       expect(await store.credentials.change(stored, change(stored), audit)).toBe(true);
     },
+    /** Takes away what a test has set up, so that the next one can share the service. */
+    async clear() {
+      const { data } = (await call("GET", "/v1/credentials")).json;
+      for (const { name } of data) await call("DELETE", `/v1/credentials/${String(name)}`);
+      await call("DELETE", `/v1/hosts/${host}`);
+      await call("PUT", "/v1/rules", { rules: [] });
+      target.received.length = 0;
+    },
     /** The action at its end. */
     ended: (answer: Answer, key: string = KEYS.agent) =>
       eventually(async () => {

@@ -25,7 +25,7 @@ import {
   type Rig,
   SIGNED_ID,
 } from "./rig.ts";
-import { once } from "../support/shared.ts";
+import { once, shared } from "../support/shared.ts";
 import { words } from "../support/words.ts";
 
 /*
@@ -35,8 +35,10 @@ import { words } from "../support/words.ts";
  * consent in a real browser (test/pages/login.test.ts); and the bounds of what is stored (test/db/conformance/oauth.ts).
  */
 
+const rig = await shared(openRig());
+
 /** What the client is told at its address if the person goes there; null: nothing. Nobody is led anywhere but to us. */
-async function toldClient(rig: Rig, changes: Readonly<Record<string, string>>): Promise<string | null> {
+async function toldClient(changes: Readonly<Record<string, string>>): Promise<string | null> {
   const { began, html } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, changes));
   const location = began.headers.get("location");
   expect({ status: began.status, location }, JSON.stringify(changes)).toEqual({ status: 400, location: null });
@@ -51,9 +53,6 @@ async function toldClient(rig: Rig, changes: Readonly<Record<string, string>>): 
 }
 
 describe("a code", () => {
-  let rig: Rig;
-  once(async () => (rig = await openRig()));
-
   test("that is used twice ends the connection, with the tokens of the first use", async () => {
     const { code, verifier } = await newCode(rig);
     const first = await exchange(rig, code, verifier);
@@ -104,7 +103,6 @@ describe("a code", () => {
 });
 
 test("a request of a stranger has no document read, and leaves those of clients alone", async () => {
-  await using rig = await openRig();
   const { tokens } = await connect(rig);
   const read = [...rig.read];
   const strange = { client_id: "https://victim.example/path", code: "x", code_verifier: newProof().verifier };
@@ -128,7 +126,7 @@ test("a request of a stranger has no document read, and leaves those of clients 
 
 describe("a refresh token", () => {
   test("that is used twice ends the whole family", async () => {
-    await using rig = await openRig();
+    const live = await rig.liveKeys();
     const { tokens } = await connect(rig);
     const next = await refresh(rig, tokens.refresh_token);
     const last = await refresh(rig, next.json.refresh_token);
@@ -136,19 +134,18 @@ describe("a refresh token", () => {
     expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
     expect((await askMcp(rig, last.json.access_token)).status).toBe(401);
     expect((await refresh(rig, last.json.refresh_token)).json.error).toBe("invalid_grant");
-    expect((await rig.connectedKeys()).map(({ revokedAt }) => revokedAt === null)).toEqual([false]);
+    expect(await rig.liveKeys()).toEqual(live);
   });
 
   test("that several requests race for gives tokens to one at most", async () => {
-    await using rig = await openRig();
+    const live = await rig.liveKeys();
     const { tokens } = await connect(rig);
     const answers = await Promise.all(Array.from({ length: 6 }, () => refresh(rig, tokens.refresh_token)));
     expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1);
-    expect((await rig.connectedKeys()).map(({ revokedAt }) => revokedAt === null)).toEqual([false]);
+    expect(await rig.liveKeys()).toEqual(live);
   });
 
   test("gives no more than it had, and is of no use to another client or for another resource", async () => {
-    await using rig = await openRig();
     const other = "https://other.example/client.json";
     rig.documents.set(other, { ...DOCUMENT, client_id: other });
     const { tokens } = await connect(rig);
@@ -166,18 +163,15 @@ describe("a refresh token", () => {
 });
 
 describe("a request to connect", () => {
-  let rig: Rig;
-  once(async () => (rig = await openRig()));
-
   test("needs PKCE by S256, a code, and this resource; whatever else it asks for, it gets the one scope", async () => {
     const told = [
-      await toldClient(rig, { code_challenge_method: "plain" }),
-      await toldClient(rig, { code_challenge: "" }),
-      await toldClient(rig, { code_challenge_method: "" }),
-      await toldClient(rig, { code_challenge: "", code_challenge_method: "" }),
-      await toldClient(rig, { response_type: "token" }),
-      await toldClient(rig, { resource: "https://other.example/mcp" }),
-      await toldClient(rig, { prompt: "none" }),
+      await toldClient({ code_challenge_method: "plain" }),
+      await toldClient({ code_challenge: "" }),
+      await toldClient({ code_challenge_method: "" }),
+      await toldClient({ code_challenge: "", code_challenge_method: "" }),
+      await toldClient({ response_type: "token" }),
+      await toldClient({ resource: "https://other.example/mcp" }),
+      await toldClient({ prompt: "none" }),
     ];
     expect(told).toEqual([
       "invalid_request",
@@ -214,7 +208,7 @@ describe("a request to connect", () => {
       "http://１２７.0.0.1:5000/callback",
       "",
     ];
-    for (const redirect_uri of tricks) expect(await toldClient(rig, { redirect_uri })).toBeNull();
+    for (const redirect_uri of tricks) expect(await toldClient({ redirect_uri })).toBeNull();
     for (const again of ["redirect_uri=https%3A%2F%2Fevil.example%2F", "client_id=https%3A%2F%2Fevil.example%2Fc"]) {
       const { began } = await rig.browser().open(`${authorizeUrl(rig, newProof().challenge)}&${again}`);
       expect([began.status, began.headers.get("location")]).toEqual([400, null]);
@@ -259,7 +253,7 @@ describe("a request to connect", () => {
 
   test("of an unknown client leads nowhere", async () => {
     for (const client_id of ["unknown", "https://unknown.example/client.json", "http://client.example/c.json", ""]) {
-      expect(await toldClient(rig, { client_id })).toBeNull();
+      expect(await toldClient({ client_id })).toBeNull();
     }
   });
 
@@ -291,16 +285,16 @@ describe("a request to connect", () => {
 });
 
 test("a request to connect is what its address says, and nothing that another address holds", async () => {
-  await using rig = await openRig();
+  const readBefore = rig.read.length;
   const changes = { request_uri: "http://169.254.169.254/x", request: "eyJhbGciOiJub25lIn0.e30.", claims: "{" };
   const { code, verifier } = await newCodeFor(rig, { ...changes, response_mode: "form_post" });
   expect((await exchange(rig, code, verifier)).status).toBe(200);
-  expect(rig.read).toEqual([CLIENT_ID]);
+  expect(rig.read.slice(readBefore).filter((url) => url !== CLIENT_ID)).toEqual([]);
 });
 
 describe("consent", () => {
   test("is taken from our own page in the session and the browser that began, and once", async () => {
-    await using rig = await openRig();
+    const live = await rig.liveKeys();
     const browser = rig.browser();
     const page = await browser.open(authorizeUrl(rig, newProof().challenge));
     const refusals = [
@@ -318,17 +312,16 @@ describe("consent", () => {
     expect((await victim.press(page)).status).toBe(404);
     // An address that is opened decides nothing.
     expect((await browser.ask(`${page.path}?decision=allow&name=x&hold=none&scope=own`)).status).toBe(200);
-    expect(await rig.connectedKeys()).toEqual([]);
+    expect(await rig.liveKeys()).toEqual(live);
 
     const presses = await Promise.all([browser.press(page), browser.press(page)]);
     expect(presses.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([303, 404]);
-    expect((await rig.connectedKeys()).filter(({ revokedAt }) => revokedAt === null)).toHaveLength(1);
+    expect(await rig.liveKeys()).toHaveLength(live.length + 1);
     expect((await browser.press(page)).status).toBe(404);
     expect((await browser.ask(page.path)).status).toBe(404);
   });
 
   test("is shown in no frame, also where it is refused or shown again", async () => {
-    await using rig = await openRig();
     const browser = rig.browser();
     const page = await browser.open(authorizeUrl(rig, newProof().challenge));
     const refused = await browser.open(authorizeUrl(rig, newProof().challenge, { code_challenge_method: "plain" }));
@@ -341,20 +334,19 @@ describe("consent", () => {
   });
 
   test.each(["reader", "approver"] as const)("is not a %s's to give", async (role) => {
-    await using rig = await openRig();
+    const live = await rig.liveKeys();
     const { cookie } = await rig.join(role);
     const browser = rig.browser(cookie);
     const page = await browser.open(authorizeUrl(rig, newProof().challenge));
     expect(page.html).toContain("Ask an owner of the account");
     expect(page.html).not.toContain('value="allow"');
     expect((await browser.press(page, "allow", { name: "x" })).status).toBe(403);
-    expect(await rig.connectedKeys()).toEqual([]);
+    expect(await rig.liveKeys()).toEqual(live);
     const back = await browser.follow(await browser.press(page, "deny"));
     expect(back.searchParams.get("error")).toBe("access_denied");
   });
 
   test("stays open while somebody else of the account begins any number of requests", async () => {
-    await using rig = await openRig();
     const { challenge } = newProof();
     const browser = rig.browser();
     const page = await browser.open(authorizeUrl(rig, challenge));
@@ -371,7 +363,6 @@ describe("consent", () => {
     ["is removed", 303],
     ["owns the account no more", 403],
   ])("of somebody who %s is worth nothing any more", async (how, status) => {
-    await using rig = await openRig();
     const { personId, cookie } = await rig.join("owner");
     const browser = rig.browser(cookie);
     const open = await browser.open(authorizeUrl(rig, newProof().challenge));
@@ -390,37 +381,35 @@ describe("consent", () => {
 });
 
 test("a person who stops to own the account while they consent connects nothing", async () => {
-  await using rig = await openRig();
-  const { personId, cookie } = await rig.join("owner");
-  const { oauth } = rig.engine.store;
+  await using own = await openRig();
+  const { personId, cookie } = await own.join("owner");
+  const { oauth } = own.engine.store;
   const real = { ...oauth };
   // The key is there, and the connection is not yet.
   Object.assign(oauth, {
     async put(artifact: OAuthArtifact) {
-      if (artifact.kind === "Grant") await rig.teamService.changeRole(rig.engine.owner, personId, "reader");
+      if (artifact.kind === "Grant") await own.teamService.changeRole(own.engine.owner, personId, "reader");
       return real.put(artifact);
     },
   });
-  const browser = rig.browser(cookie);
-  const answer = await browser.press(await browser.open(authorizeUrl(rig, newProof().challenge)));
+  const browser = own.browser(cookie);
+  const answer = await browser.press(await browser.open(authorizeUrl(own, newProof().challenge)));
   expect([answer.status, (await answer.text()).includes("may not connect clients")]).toEqual([403, true]);
-  expect((await rig.connectedKeys()).map(({ revokedAt }) => revokedAt === null)).toEqual([false]);
+  expect(await own.liveKeys()).toEqual([]);
 });
 
 describe("a token", () => {
   // On other nodes: nodes.test.ts.
   test("dies with its key, at once", async () => {
-    await using rig = await openRig();
     const { tokens } = await connect(rig);
     expect((await askMcp(rig, tokens.access_token)).status).toBe(200);
-    const [key] = await rig.connectedKeys();
+    const key = (await rig.liveKeys()).at(-1);
     await rig.engine.services.keyService.revoke(rig.engine.owner, key?.id ?? "");
     expect((await askMcp(rig, tokens.access_token)).status).toBe(401);
     expect((await refresh(rig, tokens.refresh_token)).json.error).toBe("invalid_grant");
   });
 
   test("is what the limits of its key say: a held call waits for a person", async () => {
-    await using rig = await openRig();
     const { tokens } = await connect(rig, { hosts: "api.example.com" });
     const call = async (url: string) => {
       const create = { name: "create", arguments: { url, method: "POST", body: { a: 1 } } };
@@ -432,9 +421,10 @@ describe("a token", () => {
 });
 
 describe("a client that signs with a key of its own", () => {
+  const signed = addSigned(rig);
+
   test("gets tokens by it, and by each signature once", async () => {
-    await using rig = await openRig();
-    const { assertion, code } = await addSigned(rig);
+    const { assertion, code } = await signed;
     const { code: given, verifier } = await code();
     const first = await assertion();
     const tokens = await exchange(rig, given, verifier, { client_id: SIGNED_ID, ...first });
@@ -448,8 +438,7 @@ describe("a client that signs with a key of its own", () => {
   });
 
   test("gets none without it, or with one for others, for long, or by another algorithm", async () => {
-    await using rig = await openRig();
-    const { assertion, code } = await addSigned(rig);
+    const { assertion, code } = await signed;
     const { code: given, verifier } = await code();
     const tries = [
       {},
@@ -469,9 +458,15 @@ describe("a client that signs with a key of its own", () => {
 });
 
 describe("a client that registers itself", () => {
+  let open: Rig;
+  let isFull = false;
+  const wrapStore = wrapping("oauth", (oauth) => ({
+    put: async (artifact) => !(isFull && artifact.kind === "Client") && oauth.put(artifact),
+  }));
+  once(async () => (open = await openRig({ env: { OAUTH_REGISTRATION: "on" }, wrapStore })));
+
   test("is one like any other, known by where its answers go", async () => {
-    await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" } });
-    const answer = await register(rig, {
+    const answer = await register(open, {
       client_name: "Registered",
       redirect_uris: [REDIRECT],
       token_endpoint_auth_method: "none",
@@ -482,31 +477,30 @@ describe("a client that registers itself", () => {
     expect(answer.status).toBe(201);
     const client = (await answer.json()) as { client_id: string; jwks_uri?: string };
     expect(client.jwks_uri).toBeUndefined();
-    const { code, verifier, page } = await newCodeFor(rig, { client_id: client.client_id });
+    const { code, verifier, page } = await newCodeFor(open, { client_id: client.client_id });
     expect(page.html).toMatch(/<b class="name"><[^>]*>client\.example</);
-    const given = await exchange(rig, code, verifier, { client_id: client.client_id });
+    const given = await exchange(open, code, verifier, { client_id: client.client_id });
     expect(given.status).toBe(200);
     // It stays as long as it is connected; one that nobody connects is swept.
-    await rig.engine.store.oauth.prune(new Date(rig.engine.clock.now().getTime() + 3 * 86_400_000));
-    expect((await refresh(rig, given.json.refresh_token, { client_id: client.client_id })).status).toBe(200);
+    await open.engine.store.oauth.prune(new Date(open.engine.clock.now().getTime() + 3 * 86_400_000));
+    expect((await refresh(open, given.json.refresh_token, { client_id: client.client_id })).status).toBe(200);
   });
 
   test("is known by the scheme of an app, not by what that calls a host", async () => {
-    await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" } });
     const redirect_uri = "com.evil.app://claude.ai/callback";
     const asked = { client_name: "Claude", redirect_uris: [redirect_uri], token_endpoint_auth_method: "none" };
-    const { client_id } = (await (await register(rig, asked)).json()) as { client_id: string };
-    const { html } = await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id, redirect_uri }));
+    const { client_id } = (await (await register(open, asked)).json()) as { client_id: string };
+    const { html } = await open.browser().open(authorizeUrl(open, newProof().challenge, { client_id, redirect_uri }));
     expect(html).toMatch(/<b class="name"><[^>]*>com\.evil\.app:</);
     expect(html).not.toMatch(/<b class="name"><[^>]*>claude\.ai</);
     // Nobody has connected it in time.
-    rig.engine.clock.advance(OAUTH_UNUSED_CLIENT_MS);
-    const late = await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id, redirect_uri }));
+    open.engine.clock.advance(OAUTH_UNUSED_CLIENT_MS);
+    const late = await open.browser().open(authorizeUrl(open, newProof().challenge, { client_id, redirect_uri }));
     expect(late.html).toContain("no client with this id");
   });
 
   test("may name no address that could be somebody else's, and is refused beyond a few a minute", async () => {
-    await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" } });
+    await using limited = await openRig({ env: { OAUTH_REGISTRATION: "on" } });
     const bad = [
       "javascript:alert(1)",
       "http://client.example/cb",
@@ -515,37 +509,33 @@ describe("a client that registers itself", () => {
       "data:x",
     ];
     for (const uri of bad) {
-      const answer = await register(rig, { redirect_uris: [REDIRECT, uri], token_endpoint_auth_method: "none" });
+      const answer = await register(limited, { redirect_uris: [REDIRECT, uri], token_endpoint_auth_method: "none" });
       expect(answer.status, uri).toBe(400);
     }
-    expect((await register(rig, { redirect_uris: [] })).status).toBe(400);
+    expect((await register(limited, { redirect_uris: [] })).status).toBe(400);
     expect(
-      (await register(rig, { redirect_uris: [REDIRECT], token_endpoint_auth_method: "private_key_jwt" })).status,
+      (await register(limited, { redirect_uris: [REDIRECT], token_endpoint_auth_method: "private_key_jwt" })).status,
     ).toBe(400);
     const left = OAUTH_REGISTRATIONS_PER_CLIENT_MAX - bad.length - 2;
     const good = { redirect_uris: [REDIRECT], token_endpoint_auth_method: "none" };
-    for (let n = 0; n < left; n += 1) expect((await register(rig, good)).status).toBe(201);
-    const refused = await register(rig, good);
+    for (let n = 0; n < left; n += 1) expect((await register(limited, good)).status).toBe(201);
+    const refused = await register(limited, good);
     expect([refused.status, Number(refused.headers.get("retry-after")) > 0]).toEqual([429, true]);
     expect(((await refused.json()) as { error: string }).error).toBe("temporarily_unavailable");
   });
 
   test("is refused while there are too many, and those that are there go on", async () => {
-    let isFull = false;
-    const wrapStore = wrapping("oauth", (oauth) => ({
-      put: async (artifact) => !(isFull && artifact.kind === "Client") && oauth.put(artifact),
-    }));
-    await using rig = await openRig({ env: { OAUTH_REGISTRATION: "on" }, wrapStore });
     const body = { redirect_uris: [REDIRECT], token_endpoint_auth_method: "none" };
-    const { client_id } = (await (await register(rig, body)).json()) as { client_id: string };
+    const { client_id } = (await (await register(open, body)).json()) as { client_id: string };
     isFull = true;
-    const refused = await register(rig, body);
+    const refused = await register(open, body);
     expect(((await refused.json()) as { error: string }).error).toBe("temporarily_unavailable");
-    expect((await rig.browser().open(authorizeUrl(rig, newProof().challenge, { client_id }))).answer.status).toBe(200);
+    expect((await open.browser().open(authorizeUrl(open, newProof().challenge, { client_id }))).answer.status).toBe(
+      200,
+    );
   });
 
   test("can't while the operator does not allow it", async () => {
-    await using rig = await openRig();
     expect((await register(rig, { redirect_uris: [REDIRECT] })).status).toBe(404);
   });
 });

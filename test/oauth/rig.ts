@@ -45,6 +45,7 @@ export async function openRig(options: RealServerOptions = {}) {
   });
   const ann = await signedIn(app);
   const { invitationService } = app.engine.services;
+  let joined = 0;
   return {
     ...app,
     documents,
@@ -55,15 +56,18 @@ export async function openRig(options: RealServerOptions = {}) {
     browser: (cookie = ann.cookie) => new Browser(app, cookie),
     /** Somebody else of the account, logged in. */
     async join(role: MemberRole) {
-      const { link } = await invitationService.invite(app.engine.owner, `${role}@example.com`, role);
+      const address = `${role}-${(joined += 1)}@example.com`;
+      const { link } = await invitationService.invite(app.engine.owner, address, role);
       const source = { client: "", deviceToken: null, sessionSecret: SESSION_SECRET, browser: null };
       const token = link.slice(link.lastIndexOf("/") + 1);
       const { person, sessionToken } = await invitationService.joinByPassword(token, "a password of somebody", source);
       return { personId: person.caller.personId ?? "", cookie: `outgate_session=${sessionToken}` };
     },
-    /** The keys of connections, which alone have a hold here. */
-    connectedKeys: async () =>
-      (await app.engine.store.accounts.keys(app.engine.owner.accountId, 99)).filter(({ hold }) => hold !== "none"),
+    /** The keys of connections that have not ended, the newest last; they alone have a hold here. */
+    liveKeys: async () =>
+      (await app.engine.store.accounts.keys(app.engine.owner.accountId, 99)).filter(
+        ({ hold, revokedAt }) => hold !== "none" && revokedAt === null,
+      ),
   };
 }
 

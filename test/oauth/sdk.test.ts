@@ -120,7 +120,7 @@ test.each(Object.entries(LIBRARIES))(
     expect(await library.list(library.transport(new URL(rig.mcpUrl), keeper))).toContain("create");
     expect(keeper.sentTo).toBeNull();
 
-    const [key] = await rig.connectedKeys();
+    const [key] = await rig.liveKeys();
     await rig.engine.services.keyService.revoke(rig.engine.owner, key?.id ?? "");
     expect(await library.list(library.transport(new URL(rig.mcpUrl), keeper)).catch(() => null)).toBeNull();
     expect(keeper.sentTo).not.toBeNull();
