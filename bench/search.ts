@@ -20,7 +20,7 @@ import { BULK_ACTIONS_MAX, BULK_SCAN_ROWS_MAX, COUNTED_MAX, LIST_SCAN_ROWS_MAX }
 import { ACCOUNT, aQuery, NOON } from "../test/support/factory.ts";
 import { storeOver } from "../test/support/store.ts";
 import { quantile } from "./parts/time.ts";
-import { runStatements } from "../db/commands/statements.ts";
+import { runStatements } from "../db/commands/command.ts";
 
 const { values } = parseArgs({
   options: {

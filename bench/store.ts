@@ -23,7 +23,7 @@ import { ACCOUNT, aCreation, answered, aQuery, later, settled } from "../test/su
 import { storeOver } from "../test/support/store.ts";
 import { quantile } from "./parts/time.ts";
 import { claimDue } from "../test/db/conformance/steps.ts";
-import { runStatements } from "../db/commands/statements.ts";
+import { runStatements } from "../db/commands/command.ts";
 
 const { values } = parseArgs({
   options: {

@@ -24,12 +24,11 @@ import { checkMigrated, migrate } from "./libsql/migrate.ts";
 import { createFactStore } from "./commands/facts.ts";
 import { createPeopleStore } from "./commands/people.ts";
 import { LOCK_TIMES, takeDatabase } from "./libsql/service-lock.ts";
-import { orClose } from "./sql/sql.ts";
+import { orClose, type DbConnection } from "./commands/command.ts";
 import { createStore, type StoreSettings } from "./sql/store.ts";
 import { readSize } from "./libsql/size.ts";
 import { openThreaded } from "./libsql/threaded.ts";
 import { Writer } from "./sql/writer.ts";
-import type { DbConnection } from "./commands/command.ts";
 
 /**
  * Opens the store and migrates its tables to this version. Throws `DatabaseInUse`, `NewerDatabase` or `DatabaseUnreadable` (an

@@ -1,3 +1,7 @@
+/**
+ * All tables, with their indexes and checks, for both databases. Times are stored in milliseconds, flags as 0 and 1. Each is listed a
+ * second time behind them. Both databases need a migration for each change (docs/development.md).
+ */
 import { type Column, type SQL, sql } from "drizzle-orm";
 import { ACTION_STATUSES } from "../src/core/action.ts";
 import type { AuditRow } from "../src/core/audit.ts";
@@ -6,12 +10,32 @@ import type { CredentialDecision, CredentialKind, CredentialSettings } from "../
 import { OAUTH_KINDS } from "../src/core/oauth-store.ts";
 import { type Actor, HOLDS, MEMBER_ROLES, ROLES } from "../src/core/roles.ts";
 import { HTTP_METHODS, type HttpMethod } from "../src/core/target.ts";
-import type { SQLITE } from "./libsql/columns.ts";
+import * as sqlite from "drizzle-orm/sqlite-core";
 
-/**
- * Describes the tables of both databases. `dialect` builds tables, indexes and columns for one of them. Times are stored in
- * milliseconds, flags as 0 and 1. `drizzle-kit` generates migrations with each database's `drizzle-kit.cjs` (docs/development.md).
- */
+/** How SQLite builds tables, indexes and columns. `postgres/schema.ts` has PostgreSQL's. */
+export const SQLITE = {
+  table: sqlite.sqliteTable,
+  index: sqlite.index,
+  uniqueIndex: sqlite.uniqueIndex,
+  primaryKey: sqlite.primaryKey,
+  check: sqlite.check,
+  text: sqlite.text,
+  number: (name?: string) => (name === undefined ? sqlite.integer() : sqlite.integer(name)),
+  time: (name: string) => sqlite.integer(name, { mode: "timestamp_ms" }),
+  flag: (name: string) => sqlite.integer(name, { mode: "boolean" }),
+  json: <Value>() => sqlite.text({ mode: "json" }).$type<Value>(),
+  /** Numbers rows in the order of inserts. */
+  serial: () => sqlite.integer().primaryKey(),
+  /** Numbers rows of the timeline. */
+  position: () => sqlite.integer().primaryKey(),
+  /** Columns that order rows without a number: none, since SQLite numbers all rows. */
+  addedOrder: {},
+  nullsFirst: (column: sqlite.SQLiteColumn): sqlite.SQLiteColumn | SQL => column,
+  /** The last columns of a queue's index, so that rows with the same time have an order. */
+  inOrder: (_id: sqlite.SQLiteColumn): readonly sqlite.SQLiteColumn[] => [],
+};
+
+/** Describes the tables with the builders of a database. */
 export function describeTables(dialect: typeof SQLITE) {
   const { table, index, uniqueIndex, primaryKey, check } = dialect;
   const { text, number, time, flag, json, serial, position, addedOrder } = dialect;
@@ -840,6 +864,47 @@ export function describeTables(dialect: typeof SQLITE) {
     facts: table("facts", { name: text().primaryKey(), value: text().notNull() }),
   };
 }
+
+/** The tables with which statements for both databases are built, since both store the same values. */
+export const tables = describeTables(SQLITE);
+
+export const {
+  accounts,
+  apiKeys,
+  keyDays,
+  people,
+  members,
+  sessions,
+  welcomeLinks,
+  invitations,
+  identities,
+  signingSeeds,
+  callbackHosts,
+  hostSettings,
+  rules,
+  ruleCounts,
+  grants,
+  credentials,
+  credentialRequests,
+  oauthArtifacts,
+  channels,
+  callbackOverlaps,
+  pauses,
+  rejections,
+  actions,
+  attempts,
+  actionKeys,
+  actionMetadata,
+  approvalLinks,
+  outbox,
+  timeline,
+  audit,
+  bulkJobs,
+  bulkResults,
+  activity,
+  firstSteps,
+  facts,
+} = tables;
 
 /** SQL LIKE pattern for the stored text of a late result with a 2xx status, which `lateResultText` puts first. */
 export const LATE_SUCCESS = "2__ %";

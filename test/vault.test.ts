@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openFile } from "../db/libsql/file.ts";
 import { fillDatabase, readThroughKey, refusalOf } from "./key-files.ts";
 import { temporaryFolder } from "./support/store.ts";
-import { runStatements } from "../db/commands/statements.ts";
+import { runStatements } from "../db/commands/command.ts";
 
 const pathIn = (folder: string) => join(folder, "outgate.db");
 

@@ -8,7 +8,7 @@ import { all, countRows, findRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command } from "./command.ts";
 import { HOST_SETTINGS_VERSION, readVersion } from "./facts.ts";
-import { callbackHosts, hostSettings } from "../libsql/schema.ts";
+import { callbackHosts, hostSettings } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 /** Lists a callback host. If it is listed already, it keeps its time. */

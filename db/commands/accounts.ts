@@ -19,30 +19,19 @@ import type { Pause } from "../../src/core/pause.ts";
 import { rejectionWindowStart } from "../../src/core/rejections.ts";
 import type { Actor } from "../../src/core/roles.ts";
 import { firstActionId } from "../../src/core/ids.ts";
-import { dayOf, type KeyBudget } from "../../src/core/store.ts";
+import { dayOf } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
 import { accountLock, firstStartLock, pauseLock, rulesLock, stopLock } from "../sql/locks.ts";
 import { all, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
-import type { Reader } from "../sql/sql.ts";
+import type { Reader } from "../sql/dialect.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
 import { endGrantsOf } from "./grants.ts";
-import { insertEach, insertList, valuesOf } from "./lists.ts";
+import { insertList, valuesOf } from "./lists.ts";
 import { isOfManager } from "./makers.ts";
 import { findInForce } from "./pauses.ts";
-import { SPENT_ON_DAY } from "./key-counts.ts";
-import {
-  accounts,
-  actions,
-  apiKeys,
-  keyDays,
-  members,
-  pauses,
-  people,
-  rejections,
-  welcomeLinks,
-} from "../libsql/schema.ts";
+import { accounts, actions, apiKeys, keyDays, members, pauses, people, rejections, welcomeLinks } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 export const createAccount = command<AccountStore["create"]>(
@@ -73,9 +62,10 @@ async function stopAll(tx: Tx, { at, reason }: AccountStop): Promise<number> {
   const isOther = and(isNull(accounts.allowedAt), ne(accounts.id, first?.id ?? ""), notExists(STOP));
   const others = await all(tx, qb.select({ id: accounts.id }).from(accounts).where(isOther));
   const stopped = { kind: "sign_up", reason, cancels: false, createdAt: at, createdBy: "system" };
-  await insertEach(tx.lists, PAUSES, others, ({ id }) => [
+  const added = others.map(({ id }) =>
     valuesOf(PAUSES.columns, { ...stopped, id: `pau_${crypto.randomUUID()}`, accountId: id, subject: id }),
-  ]);
+  );
+  await tx.lists.insert(PAUSES, added);
   return others.length;
 }
 
@@ -199,12 +189,6 @@ export function firstEmailOf(accountId: Column) {
   const emails = qb.select({ email: people.email }).from(first).innerJoin(people, eq(people.id, first.personId));
   const ofAccount = emails.where(eq(first.accountId, accountId)).orderBy(first.joinedAt, first.personId);
   return sql<string | null>`${ofAccount.limit(1)}`.as("first_email");
-}
-
-/** See `ActionStore.hasBudgetLeft`. */
-export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBudget): Promise<boolean> {
-  const found = await SPENT_ON_DAY.get(reader, { keyId, day });
-  return found === null || found.created < limit;
 }
 
 export function createAccountStore({ reader, writer }: StoreAccess): AccountStore {

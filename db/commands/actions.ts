@@ -4,21 +4,20 @@ import type { KeyKind } from "../../src/core/dedupe.ts";
 import { atUse } from "../../src/core/grant.ts";
 import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
 import { pausesOf } from "../../src/core/pause.ts";
-import { accountLock, countLock, createLock, grantLock, keyLock, pauseLocks, limitLock } from "../sql/locks.ts";
-import type { Lock } from "../sql/sql.ts";
+import {
+  accountLock,
+  countLock,
+  createLock,
+  grantLock,
+  keyLock,
+  pauseLocks,
+  limitLock,
+  type Lock,
+} from "../sql/locks.ts";
 import type { RejectionEntry } from "../../src/core/rejections.ts";
 import type { CreateRefusal, Decider } from "../../src/core/store.ts";
-import { LATE_SUCCESS } from "../tables.ts";
-import { listCommand, type Tx } from "./command.ts";
-import { findPaused, isHeldBack } from "./pauses.ts";
-import { findEach, insertEach, insertList, updateEach, updateList, upsertList, type Values } from "./lists.ts";
-import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writeUses } from "./grants.ts";
-import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
-import { type GoesBeyond, placeOf, readCounts, type RuleCounts } from "./rule-counts.ts";
-import { readRulesVersions } from "./rules.ts";
-import { get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
-import { type CountedWrite, type KeyCounts, readKeyCounts } from "./key-counts.ts";
 import {
+  LATE_SUCCESS,
   actionKeys,
   actionMetadata,
   actions,
@@ -29,7 +28,15 @@ import {
   members,
   outbox,
   timeline,
-} from "../libsql/schema.ts";
+} from "../tables.ts";
+import { listCommand, type Tx } from "./command.ts";
+import { findPaused, isHeldBack } from "./pauses.ts";
+import { findEach, insertList, updateEach, updateList, upsertList, type Values } from "./lists.ts";
+import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writeUses } from "./grants.ts";
+import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
+import { type GoesBeyond, placeOf, readCounts, type RuleCounts, readRulesVersions } from "./rules.ts";
+import { get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
+import { type CountedWrite, type KeyCounts, readKeyCounts } from "./key-limits.ts";
 
 /** The commands that create actions and write their changes: most writes, so they take lists. Rows are lists of values. */
 
@@ -141,15 +148,19 @@ export const createActions = listCommand(
       return outcome;
     });
     const { lists } = tx;
-    await insertEach(lists, ACTIONS, created, ({ row }) => [row]);
+    const rows = created.map(({ row }) => row);
+    await lists.insert(ACTIONS, rows);
     await lists.insert(KEYS, newestOf(keys, 3));
-    await insertEach(lists, METADATA, created, ({ one }) => one.metadata);
-    await insertEach(lists, EVENTS, created, ({ one: { events, claim }, isClaimed }) =>
-      isClaimed && claim !== null ? [...events, claim.event] : events,
+    const metadata = created.flatMap(({ one }) => one.metadata);
+    await lists.insert(METADATA, metadata);
+    const events = created.flatMap(({ one, isClaimed }) =>
+      isClaimed && one.claim !== null ? [...one.events, one.claim.event] : one.events,
     );
-    await insertEach(lists, NOTIFICATIONS, created, ({ one }) =>
+    await lists.insert(EVENTS, events);
+    const notifications = created.flatMap(({ one }) =>
       firstBeyond.has(one) ? [...one.notifications, ...one.firstNotifications] : one.notifications,
     );
+    await lists.insert(NOTIFICATIONS, notifications);
     await writeUses(tx, grants);
     await ruleCounts.write(tx);
     await lists.insert(AUDIT_ENTRIES, auditEntries);
@@ -430,15 +441,20 @@ export const extendLease = listCommand(
 /** Writes the other rows of the changes that were written. */
 async function writeBeside(tx: Tx, list: readonly ActionWrite[], keyCounts: KeyCounts): Promise<void> {
   const { lists } = tx;
-  await insertEach(lists, KEYS, list, ({ id, accountId, retaken }) =>
+  const keys = list.flatMap(({ id, accountId, retaken }) =>
     retaken === null ? [] : [[accountId, "dedupe", retaken.key, id, retaken.createdAt]],
   );
-  await insertEach(lists, EVENTS, list, ({ events }) => events);
-  await insertEach(lists, NOTIFICATIONS, list, ({ notifications }) => notifications);
-  await insertEach(lists, RESPONSES, list, ({ response }) => (response === null ? [] : [response]));
-  await insertEach(lists, AUDIT_ENTRIES, list, ({ audit }) => (audit === null ? [] : [audit]));
+  await lists.insert(KEYS, keys);
+  const events = list.flatMap((one) => one.events);
+  await lists.insert(EVENTS, events);
+  const notifications = list.flatMap((one) => one.notifications);
+  await lists.insert(NOTIFICATIONS, notifications);
+  const responses = list.map(({ response }) => response).filter((row) => row !== null);
+  await lists.insert(RESPONSES, responses);
+  const auditEntries = list.map(({ audit }) => audit).filter((row) => row !== null);
+  await lists.insert(AUDIT_ENTRIES, auditEntries);
   await keyCounts.write(tx, list);
-  const grants = list.flatMap(({ grant }) => (grant === null ? [] : [grant]));
+  const grants = list.map(({ grant }) => grant).filter((row) => row !== null);
   await addGrants(tx, grants);
   for (const { id, trims } of list) if (trims) await trimResponses(tx, id);
 }

@@ -1,4 +1,4 @@
-import { type AnyCommand, isCommand } from "./command.ts";
+import { type AnyCommand, execute, isCommand } from "./command.ts";
 import * as accountSettings from "./account-settings.ts";
 import * as accounts from "./accounts.ts";
 import * as actions from "./actions.ts";
@@ -15,11 +15,10 @@ import * as oauth from "./oauth.ts";
 import * as outbox from "./outbox.ts";
 import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
-import * as rejections from "./rejections.ts";
+import * as rejections from "./key-limits.ts";
 import * as rules from "./rules.ts";
 import * as secrets from "./secrets.ts";
 import * as signing from "./signing.ts";
-import * as statements from "./statements.ts";
 import * as upkeep from "./upkeep.ts";
 
 /** Every command by its name for the writer thread, such as `actions.createActions`. */
@@ -45,7 +44,7 @@ const COMMANDS: ReadonlyMap<string, AnyCommand> = new Map(
     rules,
     secrets,
     signing,
-    statements,
+    statements: { execute },
     upkeep,
   }).flatMap(([subject, offered]) =>
     Object.entries<unknown>(offered).flatMap(([name, one]) =>

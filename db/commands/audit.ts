@@ -4,7 +4,7 @@ import { AUDIT_SCAN_ROWS_MAX, DAY_MS } from "../../src/core/limits.ts";
 import { all, get, qb } from "../sql/read.ts";
 import { command, PRUNE_ROWS, type Tx } from "./command.ts";
 import { renewVersion } from "./facts.ts";
-import { audit } from "../libsql/schema.ts";
+import { audit } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 /** Adds an entry, if there is one, to the audit log, and renews the version of what was written, if that has one. */

@@ -5,8 +5,8 @@ import { accountLock } from "../sql/locks.ts";
 import { AFTER_ALL_IDS, all, countRows, findRow, get, hasRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome } from "./command.ts";
-import { insertEach, insertList, updateList } from "./lists.ts";
-import { bulkJobs, bulkResults } from "../libsql/schema.ts";
+import { insertList, updateList } from "./lists.ts";
+import { bulkJobs, bulkResults } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 const ADD_ACTIONS = insertList(bulkResults, ["actionStatus", "code", "message"]);
@@ -18,7 +18,8 @@ export const addBulkJob = command<BulkStore["add"]>(
     if ((await countRows(tx, bulkJobs, isRunning)) >= BULK_RUNNING_MAX) return false;
     if ((await countRows(tx, bulkJobs, isOfAccount)) >= BULK_JOBS_MAX) return false;
     await tx.db.insert(bulkJobs).values(job);
-    await insertEach(tx.lists, ADD_ACTIONS, actions, ({ id, run }) => [[job.id, id, run, "waiting"]]);
+    const waiting = actions.map(({ id, run }) => [job.id, id, run, "waiting"]);
+    await tx.lists.insert(ADD_ACTIONS, waiting);
     await addToAudit(tx, audit);
     return true;
   },

@@ -7,7 +7,7 @@ import { all, countRows, findRow, hasValues, qb } from "../sql/read.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command } from "./command.ts";
 import { CHANNELS_VERSION, readVersion } from "./facts.ts";
-import { channels } from "../libsql/schema.ts";
+import { channels } from "../tables.ts";
 import type { ActionAccess } from "../sql/rows.ts";
 
 type Row = typeof channels.$inferSelect;

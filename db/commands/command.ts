@@ -1,7 +1,13 @@
+/**
+ * Writes: what a command is, with what it reads and writes (`Tx`), and how a connection runs the commands of one commit. `lists.ts` writes
+ * many rows at once. Each other file of this folder has the commands of a subject, and `all.ts` lists them. `sql/writer.ts` collects
+ * commands for a commit.
+ */
 import { and, DrizzleQueryError, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
-import type { Lock, Statement, StatementResult, Reader } from "../sql/sql.ts";
+import type { Lock } from "../sql/locks.ts";
+import type { Statement, StatementResult, Reader } from "../sql/dialect.ts";
 import { qb } from "../sql/read.ts";
 import type { Lists } from "./lists.ts";
 import type { ClaimedLane, LaneName } from "../../src/core/store.ts";
@@ -13,8 +19,8 @@ export interface Tx extends Reader {
   readonly db: Pick<SqliteRemoteDatabase, "insert" | "update" | "delete">;
   /** One statement for many rows, for hot reads and writes. */
   readonly lists: Lists;
-  /** Claims rows. SQLite reads and then writes; PostgreSQL locks them in one statement. */
-  claim(claims: readonly QueueClaim[]): Promise<readonly ClaimResult[]>;
+  /** Claims rows in one statement, where the database can (`postgres/claim.ts`). Null: `claims.ts` reads and then writes. */
+  readonly claim: ((claims: readonly QueueClaim[]) => Promise<readonly ClaimResult[]>) | null;
   /** Runs a statement that is not written with the builder. */
   run(statement: Statement): Promise<StatementResult>;
 }
@@ -169,4 +175,38 @@ export interface DbConnection extends Reader {
   /** Runs commands in one transaction under their locks. Resolves with their results when they are durable. */
   transact(calls: readonly CommandCall[]): Promise<readonly unknown[]>;
   close(): Promise<void>;
+}
+
+/** Does the first work with a new connection, and closes the connection if that fails. */
+export async function orClose<Result>(
+  connection: { close(): Promise<void> },
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+/** Runs statements in order, after all other commands of the commit. */
+export const execute = {
+  ...command(async (tx, statements: readonly Statement[]) => {
+    const done: StatementResult[] = [];
+    // Stop at the first failure: on a full disk, SQLite ends the transaction, and the next statement would commit on its own.
+    for (const statement of statements) done.push(await tx.run(statement));
+    return done;
+  }),
+  turn: "create",
+} as const;
+
+/** Runs statements in one transaction of their own. Returns what each did. */
+export async function runStatements(
+  connection: Pick<DbConnection, "transact">,
+  statements: readonly Statement[],
+): Promise<readonly StatementResult[]> {
+  const [done] = await connection.transact([{ command: execute, args: [statements] }]);
+  // Safe: the command returned it.
+  return done as readonly StatementResult[];
 }

@@ -40,7 +40,7 @@ import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome, type Tx } from "./command.ts";
 import { addNotifications, pruneNotifications } from "./outbox.ts";
 import { CREDENTIALS_VERSION, readVersion, renewVersion } from "./facts.ts";
-import { apiKeys, credentialRequests as requests, credentials, outbox } from "../libsql/schema.ts";
+import { apiKeys, credentialRequests as requests, credentials, outbox } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 type Row = typeof credentials.$inferSelect;

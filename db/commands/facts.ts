@@ -1,9 +1,9 @@
 import { eq } from "drizzle-orm";
 import type { FactStore } from "../../src/core/store.ts";
 import { prepare, qb } from "../sql/read.ts";
-import type { Reader } from "../sql/sql.ts";
+import type { Reader } from "../sql/dialect.ts";
 import { command, type Tx } from "./command.ts";
-import { facts } from "../libsql/schema.ts";
+import { facts } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 /** Facts that change with every write to a table, so that nodes notice when their copy of it is stale. */
@@ -15,11 +15,6 @@ export const CREDENTIALS_VERSION = "credentials";
 
 /** The position of the newest event that was deleted. A stream that went on from an earlier one would leave events out. */
 export const NEWEST_DELETED = "newest event deleted";
-
-/** The name of the same fact for the rules of one account. */
-export function rulesVersionOf(accountId: string): string {
-  return `${RULES_VERSION} ${accountId}`;
-}
 
 export async function renewVersion(tx: Tx, name: string): Promise<void> {
   await setFact(tx, name, crypto.randomUUID());

@@ -26,7 +26,7 @@ import { addToAudit } from "./audit.ts";
 import { command, deleteSome, type Tx } from "./command.ts";
 import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
 import { insertList, updateList, type Values } from "./lists.ts";
-import { actions, apiKeys, grants, members } from "../libsql/schema.ts";
+import { actions, apiKeys, grants, members } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 export const GRANTS = insertList(grants);

@@ -3,7 +3,7 @@ import { DECISIONS } from "../../src/core/action.ts";
 import type { LinkStore } from "../../src/core/store.ts";
 import { findRow, qb } from "../sql/read.ts";
 import { command, type Tx } from "./command.ts";
-import { actions, approvalLinks, invitations, people } from "../libsql/schema.ts";
+import { actions, approvalLinks, invitations, people } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 /** Stores links. A link that is stored again for a repeated mail keeps its expiry; its hash may differ after a key change. */

@@ -1,7 +1,7 @@
 import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Prepared } from "../sql/read.ts";
-import type { SqlValue } from "../sql/sql.ts";
+import type { SqlValue } from "../sql/dialect.ts";
 
 /**
  * Reads and writes many rows at once: SQLite with a prepared statement for each row, PostgreSQL with one statement over
@@ -29,15 +29,6 @@ export async function findEach<Args extends Named, Row>(
   const asked = new Map(args.map((one) => [name(one), one]));
   const found = await lists.find(query, [...asked.values()]);
   return new Map([...asked.keys()].map((key, at) => [key, found[at] ?? []]));
-}
-
-export function insertEach<Item>(
-  lists: Pick<Lists, "insert">,
-  into: InsertList,
-  items: readonly Item[],
-  rows: (item: Item) => readonly Values[],
-): Promise<void> {
-  return lists.insert(into, items.flatMap(rows));
 }
 
 /** Updates a row for each item. Returns the items whose rows were found and written. */

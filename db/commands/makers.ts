@@ -3,7 +3,7 @@ import type { ApiKey } from "../../src/core/account-store.ts";
 import type { Made } from "../../src/core/roles.ts";
 import { hasRow, hasValues } from "../sql/read.ts";
 import type { Tx } from "./command.ts";
-import { apiKeys, members } from "../libsql/schema.ts";
+import { apiKeys, members } from "../tables.ts";
 
 /**
  * Whether who makes or changes something still manages the account: a person who owns it, or a key that was not revoked. Callers hold a

@@ -16,7 +16,7 @@ import { revokeAll } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, PRUNE_ROWS, type Tx } from "./command.ts";
 import { isOfManager } from "./makers.ts";
-import { apiKeys, oauthArtifacts } from "../libsql/schema.ts";
+import { apiKeys, oauthArtifacts } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 /** The commands of the authorization server. */

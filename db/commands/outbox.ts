@@ -13,7 +13,7 @@ import { countRows, findRow, hasRow, hasValues, prepare, qb } from "../sql/read.
 import { EVENTS } from "./actions.ts";
 import { command, deleteSome, listCommand, type Tx } from "./command.ts";
 import { updateEach, updateList, type Values } from "./lists.ts";
-import { actions, members, outbox, people } from "../libsql/schema.ts";
+import { actions, members, outbox, people } from "../tables.ts";
 
 /** What the end of an attempt writes. */
 export const SETTLED = ["status", "attempts", "dueAt", "scheduledAt", "leaseUntil", "lastError"] as const;

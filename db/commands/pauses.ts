@@ -5,12 +5,12 @@ import { type Pause, type PauseStore, type PauseSubject, subjectKey } from "../.
 import type { LaneName, Queue } from "../../src/core/store.ts";
 import { createLock, pauseLock } from "../sql/locks.ts";
 import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
-import type { Reader } from "../sql/sql.ts";
+import type { Reader } from "../sql/dialect.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome } from "./command.ts";
 import { findEach, type Lists } from "./lists.ts";
 import { isOfManager } from "./makers.ts";
-import { actions, apiKeys, pauses } from "../libsql/schema.ts";
+import { actions, apiKeys, pauses } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 /** The pause in force for the same subject. */

@@ -26,7 +26,7 @@ import { INVITATIONS_OPEN_MAX, PEOPLE_PER_ACCOUNT_MAX, SESSIONS_PER_PERSON_MAX }
 import { mayDo } from "../../src/core/roles.ts";
 import { accountLock, personLock, rulesLock, signUpLock } from "../sql/locks.ts";
 import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
-import type { Reader } from "../sql/sql.ts";
+import type { Reader } from "../sql/dialect.ts";
 import { firstEmailOf, isHoldOf, readFirst } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome, type Tx } from "./command.ts";
@@ -46,7 +46,7 @@ import {
   people,
   sessions,
   welcomeLinks,
-} from "../libsql/schema.ts";
+} from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 /** Adds a person. Returns whether their address was free. */

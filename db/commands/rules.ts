@@ -1,15 +1,26 @@
-import { and, desc, eq, getTableColumns, gte, isNotNull, sql } from "drizzle-orm";
+/**
+ * The rules of accounts, by whose version a create is decided, and what they count. Behind it are the counts of a commit: `actions.ts` reads
+ * them, asks which a create would exceed, adds to them, and writes them.
+ */
+import { and, desc, eq, getTableColumns, gte, isNotNull, sql, lte } from "drizzle-orm";
 import type { RuleStore } from "../../src/core/account-rules.ts";
 import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import { rulesLock } from "../sql/locks.ts";
-import { all, qb } from "../sql/read.ts";
+import { all, qb, hasValues, prepare } from "../sql/read.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
-import { findEach } from "./lists.ts";
+import { findEach, upsertList, type Lists, type Values } from "./lists.ts";
 import { isOfManager } from "./makers.ts";
-import { FACT, readVersion, RULES_VERSION, renewVersion, rulesVersionOf } from "./facts.ts";
-import { actions, facts, rules } from "../libsql/schema.ts";
+import { FACT, readVersion, RULES_VERSION, renewVersion } from "./facts.ts";
+import { actions, facts, rules, ruleCounts } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
+import { countName, CountParts, type RuleCount, type StoredCount } from "../../src/core/rule-count.ts";
+import type { Reader } from "../sql/dialect.ts";
+
+/** The fact that changes with the rules of one account. */
+function rulesVersionOf(accountId: string): string {
+  return `${RULES_VERSION} ${accountId}`;
+}
 
 /** Reads the version of each account's rules. A create is decided by the rules in force at its commit. */
 export async function readRulesVersions(
@@ -68,4 +79,128 @@ export function createRuleStore(
       return rows.flatMap((row) => (row.policy === null ? [] : (parse(row.policy) ?? [])));
     },
   };
+}
+
+/** The rows of one count in a span of time. */
+const COUNT_ROWS = prepare(
+  { ruleId: "text", subject: "text", from: "number", to: "number" },
+  ({ from, to, ...count }) => {
+    const { start, amount, told, until } = ruleCounts;
+    const isWithin = and(hasValues(ruleCounts, count), gte(start, from), lte(start, to));
+    return qb.select({ start, amount, told, until }).from(ruleCounts).where(isWithin);
+  },
+);
+
+const COUNTS = upsertList(ruleCounts, ["ruleId", "subject", "start"], ["amount", "told"]);
+
+/** The count beyond which a create goes, so that a rule holds it, and the audit entry for the first such create. */
+export interface GoesBeyond {
+  readonly count: RuleCount;
+  readonly audit: Values;
+}
+
+/** A count and its span of time. */
+type Place = Pick<RuleCount, "ruleId" | "subject" | "from" | "to">;
+
+interface CountRow extends Pick<RuleCount, "ruleId" | "subject" | "start" | "until"> {
+  amount: bigint;
+  told: boolean;
+}
+
+/** Counts of rules in memory. The calls of a list are added as they are decided. */
+export class RuleCounts {
+  readonly #parts: CountParts<CountRow>;
+  /** The names of the counts that were read. */
+  readonly #read: ReadonlySet<string>;
+  readonly #changed = new Set<CountRow>();
+
+  constructor(parts: CountParts<CountRow>, read: ReadonlySet<string>) {
+    this.#parts = parts;
+    this.#read = read;
+  }
+
+  /** Which of these counts would exceed their limits. */
+  beyond(counts: readonly RuleCount[]): readonly RuleCount[] {
+    return counts.filter((one) => this.#parts.isBeyond(one));
+  }
+
+  add(counts: readonly RuleCount[]): void {
+    for (const count of counts) this.#changing(count).amount += BigInt(count.amount);
+  }
+
+  /** Takes back what was added for a change that was not written. */
+  takeBack(counts: readonly RuleCount[]): void {
+    for (const count of counts) this.#changing(count).amount -= BigInt(count.amount);
+  }
+
+  /** Notes that people are told about the count. Returns whether this is the first time. */
+  tell(count: RuleCount): boolean {
+    if (this.#parts.within(count).some(({ told }) => told)) return false;
+    this.#changing(count).told = true;
+    return true;
+  }
+
+  /** Gives back what an action has counted, unless the row has been pruned. */
+  giveBack(counted: StoredCount): void {
+    const amount = BigInt(counted[3]);
+    for (const row of this.#parts.within(placeOf(counted))) {
+      row.amount = row.amount < amount ? 0n : row.amount - amount;
+      this.#changed.add(row);
+    }
+  }
+
+  async write({ lists }: Tx): Promise<void> {
+    const rows = Array.from(this.#changed, ({ ruleId, subject, start, amount, told, until }) => {
+      return [ruleId, subject, start, String(amount), Number(told), until];
+    });
+    await lists.insert(COUNTS, rows);
+  }
+
+  #changing({ ruleId, subject, start, until }: RuleCount): CountRow {
+    const count = { ruleId, subject, start };
+    if (!this.#read.has(countName(count))) throw new Error("A count of a rule was not read.");
+    const row = this.#parts.at(count, () => ({ ...count, amount: 0n, told: false, until }));
+    this.#changed.add(row);
+    return row;
+  }
+}
+
+const NOTHING = new RuleCounts(new CountParts(), new Set());
+
+/** Reads counts, each span on its own, since one call may be due now and another in a year. */
+export async function readCounts(
+  { lists }: { readonly lists: Pick<Lists, "find"> },
+  places: readonly Place[],
+): Promise<RuleCounts> {
+  if (places.length === 0) return NOTHING;
+  const wanted = new Map(
+    places.map(({ ruleId, subject, from, to }) => {
+      const place = { ruleId, subject, from, to };
+      return [JSON.stringify(place), place];
+    }),
+  );
+  const asked = [...wanted.values()];
+  const found = await lists.find(COUNT_ROWS, asked);
+  const parts = new CountParts<CountRow>();
+  for (const [at, { ruleId, subject }] of asked.entries()) {
+    for (const { start, amount, told, until } of found[at] ?? []) {
+      const count = { ruleId, subject, start };
+      const read = /^\d{1,60}$/.test(amount) ? BigInt(amount) : OVER_EVERY_LIMIT;
+      parts.at(count, () => ({ ...count, amount: read, told, until: until.getTime() }));
+    }
+  }
+  return new RuleCounts(parts, new Set(asked.map(countName)));
+}
+
+/** See `ActionStore.beyondCounts`. */
+export async function beyondCounts(reader: Reader, counts: readonly RuleCount[]): Promise<readonly RuleCount[]> {
+  const find: Lists["find"] = (query, args) => Promise.all(args.map((one) => query.all(reader, one)));
+  return (await readCounts({ lists: { find } }, counts)).beyond(counts);
+}
+
+/** The amount for an altered row. It exceeds every limit, so that creates neither fail nor pass because of it. */
+const OVER_EVERY_LIMIT = 10n ** 60n;
+
+export function placeOf([ruleId, subject, start]: StoredCount): Place {
+  return { ruleId, subject, from: start, to: start };
 }

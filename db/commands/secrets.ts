@@ -1,7 +1,7 @@
 import { and, asc, getTableColumns, getTableName, gt, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SealedStore, SealedText } from "../../src/core/account-store.ts";
-import { tables } from "../libsql/schema.ts";
+import { tables } from "../tables.ts";
 import { all, qb } from "../sql/read.ts";
 import { command } from "./command.ts";
 import type { UpdateList } from "./lists.ts";

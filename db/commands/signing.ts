@@ -7,7 +7,7 @@ import { all, eachValue, get, hasValues, prepare, qb } from "../sql/read.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { addToAudit } from "./audit.ts";
 import { command } from "./command.ts";
-import { actions, callbackOverlaps, outbox, signingSeeds } from "../libsql/schema.ts";
+import { actions, callbackOverlaps, outbox, signingSeeds } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 /** How many seeds are kept: the newest and the one that it replaces. */

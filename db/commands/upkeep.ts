@@ -4,11 +4,8 @@ import { firstActionId } from "../../src/core/ids.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import { dayOf, type UpkeepStore } from "../../src/core/store.ts";
 import { all, bytesOf, bytesOfAction, get, hasValues, qb } from "../sql/read.ts";
-import { isWaitingToExpire } from "../tables.ts";
-import { keyWindowStart } from "./actions.ts";
-import { command, deleteSome, type Tx } from "./command.ts";
-import { FACT, NEWEST_DELETED, setFact } from "./facts.ts";
 import {
+  isWaitingToExpire,
   actionKeys,
   actionMetadata,
   actions,
@@ -18,7 +15,10 @@ import {
   outbox,
   ruleCounts,
   timeline,
-} from "../libsql/schema.ts";
+} from "../tables.ts";
+import { keyWindowStart } from "./actions.ts";
+import { command, deleteSome, type Tx } from "./command.ts";
+import { FACT, NEWEST_DELETED, setFact } from "./facts.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 
 interface Until {

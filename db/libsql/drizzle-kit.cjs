@@ -1,2 +1,2 @@
 // What drizzle-kit makes the migrations from: it reads exports, and each table is one.
-module.exports = require("./schema.ts").tables;
+module.exports = require("../tables.ts").tables;

@@ -1,9 +1,8 @@
 import { constants, Database, type Statement as NativeStatement } from "bun:sqlite";
 import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
 import { faultOf, orUnavailable } from "../sql/errors.ts";
-import { sqliteDialect } from "./dialect.ts";
+import { sqliteDialect, type Row, type SqlValue, type Statement } from "../sql/dialect.ts";
 import { type Execute, openTx } from "./tx.ts";
-import type { Row, SqlValue, Statement } from "../sql/sql.ts";
 import { logBytesOf, sizeOf } from "./inspect.ts";
 
 /** How long a statement may block the event loop while another process holds the lock. The writer retries without blocking. */

@@ -11,10 +11,9 @@ import budgets from "./migrations/0008_budgets.sql" with { type: "text" };
 import credentials from "./migrations/0009_credentials.sql" with { type: "text" };
 import oauth from "./migrations/0010_oauth.sql" with { type: "text" };
 import credentialRequests from "./migrations/0011_credential_requests.sql" with { type: "text" };
-import { type Row, toStatement } from "../sql/sql.ts";
-import { tables } from "./schema.ts";
-import type { DbConnection } from "../commands/command.ts";
-import { runStatements } from "../commands/statements.ts";
+import { type Row, toStatement } from "../sql/dialect.ts";
+import { tables } from "../tables.ts";
+import { type DbConnection, runStatements } from "../commands/command.ts";
 
 const START = "0000_start";
 

@@ -1,10 +1,8 @@
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { REMOTE_CALL_MS_MAX } from "../../src/core/limits.ts";
-import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
-import { execute } from "../commands/statements.ts";
+import { type CommandCall, runCalls, runGroup, type DbConnection, execute } from "../commands/command.ts";
 import { codeOf, NoAnswer, orUnavailable } from "../sql/errors.ts";
-import { type StatementResult, rowsOf, type Statement } from "../sql/sql.ts";
-import { sqliteDialect } from "./dialect.ts";
+import { type StatementResult, rowsOf, type Statement, sqliteDialect } from "../sql/dialect.ts";
 import type { Values } from "../commands/lists.ts";
 import { openTx, type Executed } from "./tx.ts";
 

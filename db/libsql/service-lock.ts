@@ -1,11 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/core/limits.ts";
 import { StoreLost, StoreUnavailable } from "../../src/core/store.ts";
-import type { CommandCall, DbConnection } from "../commands/command.ts";
-import { execute, runStatements } from "../commands/statements.ts";
+import { type CommandCall, type DbConnection, execute, runStatements } from "../commands/command.ts";
 import { faultOf, isAnswered, unavailable } from "../sql/errors.ts";
-import { type StatementResult, type Row, type Statement, toStatement } from "../sql/sql.ts";
-import { sqliteDialect } from "./dialect.ts";
+import { type StatementResult, type Row, type Statement, toStatement, sqliteDialect } from "../sql/dialect.ts";
 import { DatabaseInUse } from "./inspect.ts";
 
 /** How long a lock lasts after a renewal, and how often it is renewed. */

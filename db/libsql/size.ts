@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { FREE_PAGES_KEPT, FREE_PAGES_KEPT_PART, SHRINK_PAGES, SIZE_SAMPLE_ROWS } from "../../src/core/limits.ts";
 import type { DatabaseSize, FileStore } from "../../src/core/store.ts";
-import type { DbConnection } from "../commands/command.ts";
-import { runStatements } from "../commands/statements.ts";
-import { toStatement } from "../sql/sql.ts";
+import { type DbConnection, runStatements } from "../commands/command.ts";
+import { toStatement } from "../sql/dialect.ts";
 
 /** The store of what only a database file has. */
 export function createFileStore(connection: Pick<DbConnection, "read" | "transact">): FileStore {

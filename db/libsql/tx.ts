@@ -1,11 +1,9 @@
 import { getTableName } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { Tx } from "../commands/command.ts";
-import { columnsOf, type InsertList, type Lists, type Named, type UpdateList, type Values } from "../commands/lists.ts";
+import { columnsOf, type InsertList, type Named, type UpdateList, type Values } from "../commands/lists.ts";
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
-import { type StatementResult, rowsOf, type SqlValue, type Statement } from "../sql/sql.ts";
-import { claimAll } from "./claim.ts";
-import { sqliteDialect } from "./dialect.ts";
+import { type StatementResult, rowsOf, type SqlValue, type Statement, sqliteDialect } from "../sql/dialect.ts";
 
 /** What a statement did: its rows as lists of values, and how many rows it returned or, without any, changed. */
 export interface Executed {
@@ -33,33 +31,32 @@ export function openTx(execute: Execute): Tx & { end(): void } {
     const [done = NOTHING] = await runEach(sql, [params as SqlValue[]], true);
     return { rows: [...done.rows] };
   });
-  const lists: Lists = {
-    async find<Args extends Named, Row>(query: Prepared<Args, Row>, args: readonly Args[]) {
-      if (args.length === 0) return [];
-      const { text, names, decode } = FIND(query);
-      const values = args.map((arg) => names.map((name) => arg[name] ?? null));
-      const found = await runEach(text, values, true);
-      return found.map(({ rows }) => rows.map((row) => decode(row) as Row));
-    },
-    async insert(into, rows) {
-      const textOf = INSERT(into);
-      for (let from = 0; from < rows.length;) {
-        const size = ROWS_AT_ONCE.find((each) => each <= rows.length - from) ?? 1;
-        await runEach(textOf(size), [rows.slice(from, from + size).flat()], false);
-        from += size;
-      }
-    },
-    async update(what, rows) {
-      return rows.length === 0 ? [] : (await runEach(UPDATE(what), rows, true)).map(({ changes }) => changes > 0);
-    },
-  };
   return {
     dialect: sqliteDialect,
     read: async (statement) => (await run(statement)).rows,
     run,
     db,
-    lists,
-    claim: (claims) => claimAll(lists, claims),
+    lists: {
+      async find<Args extends Named, Row>(query: Prepared<Args, Row>, args: readonly Args[]) {
+        if (args.length === 0) return [];
+        const { text, names, decode } = FIND(query);
+        const values = args.map((arg) => names.map((name) => arg[name] ?? null));
+        const found = await runEach(text, values, true);
+        return found.map(({ rows }) => rows.map((row) => decode(row) as Row));
+      },
+      async insert(into, rows) {
+        const textOf = INSERT(into);
+        for (let from = 0; from < rows.length;) {
+          const size = ROWS_AT_ONCE.find((each) => each <= rows.length - from) ?? 1;
+          await runEach(textOf(size), [rows.slice(from, from + size).flat()], false);
+          from += size;
+        }
+      },
+      async update(what, rows) {
+        return rows.length === 0 ? [] : (await runEach(UPDATE(what), rows, true)).map(({ changes }) => changes > 0);
+      },
+    },
+    claim: null,
     end: () => void (isOver = true),
   };
 }

@@ -8,14 +8,13 @@ import {
 } from "../../src/core/limits.ts";
 import type { ChangedPage, ClusterStore } from "../../src/core/store.ts";
 import { orUnavailable } from "../sql/errors.ts";
-import type { StatementResult, SqlValue, Reader } from "../sql/sql.ts";
+import type { StatementResult, SqlValue, Reader } from "../sql/dialect.ts";
 import { prepare, qb } from "../sql/read.ts";
-import { actions, timeline } from "../libsql/schema.ts";
+import { actions, timeline } from "../tables.ts";
 import { Client, type ClientConfig, type Notification } from "pg";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Send } from "./connection.ts";
-import type { DbConnection } from "../commands/command.ts";
-import { runStatements } from "../commands/statements.ts";
+import { type DbConnection, runStatements } from "../commands/command.ts";
 
 /** The server's time in milliseconds. Unlike `now()`, it goes on within a transaction and a statement. */
 const CLOCK = "cast(extract(epoch from clock_timestamp()) * 1000 as bigint)";

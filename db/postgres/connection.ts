@@ -9,10 +9,9 @@ import {
 } from "../../src/core/limits.ts";
 import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
 import { unavailable } from "../sql/errors.ts";
-import type { Row } from "../sql/sql.ts";
+import { type Row, postgresDialect } from "../sql/dialect.ts";
 import { afterRunning, systemClock } from "../../src/core/clock.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
-import { postgresDialect } from "./dialect.ts";
 import { lockQuery, named, type Query, queryOf, unescapeText } from "./queries.ts";
 import { faultIn, isAftermath, isBeyondConnections, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
 import { openTx } from "./tx.ts";

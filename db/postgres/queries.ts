@@ -1,5 +1,6 @@
 import { RESTORED_POSITIONS } from "../../src/core/limits.ts";
-import type { Lock, SqlValue, Statement } from "../sql/sql.ts";
+import type { Lock } from "../sql/locks.ts";
+import type { SqlValue, Statement } from "../sql/dialect.ts";
 
 export interface Query {
   /** The name of a prepared statement, or empty. A digest of its text, so that no pooler has another with this name. */

@@ -12,8 +12,7 @@ import {
   smallint,
   uniqueIndex,
 } from "drizzle-orm/pg-core";
-import { describeTables } from "../tables.ts";
-import type { SQLITE } from "../libsql/columns.ts";
+import { describeTables, type SQLITE } from "../tables.ts";
 
 /** Text that sorts by its bytes, as in SQLite. */
 const text = customType<{ data: string }>({ dataType: () => 'text collate "C"' });

@@ -1,5 +1,5 @@
 import { tellingAway } from "../sql/errors.ts";
-import { orClose } from "../sql/sql.ts";
+import { orClose, type DbConnection } from "../commands/command.ts";
 import { createStore, type StoreSettings } from "../sql/store.ts";
 import type { Store } from "../../src/core/store.ts";
 import { createChangeReader, createHintSender, createListen, createNodeStore } from "./cluster.ts";
@@ -7,7 +7,6 @@ import { openPostgres, type PostgresPool } from "./connection.ts";
 import { refusalIn } from "./faults.ts";
 import { checkPostgresMigrated, migratePostgres } from "./migrate.ts";
 import { RAISE_BASE } from "./queries.ts";
-import type { DbConnection } from "../commands/command.ts";
 
 interface PostgresSettings extends Pick<StoreSettings, "url" | "seal" | "now" | "onAway" | "onUnreadable"> {
   readonly nodeId: string;

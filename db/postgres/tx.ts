@@ -3,11 +3,10 @@ import type { QueryResult } from "pg";
 import { drizzle } from "drizzle-orm/pg-proxy";
 import type { Tx } from "../commands/command.ts";
 import { columnsOf, type InsertList, type Named, type UpdateList, type Values } from "../commands/lists.ts";
-import { timeline } from "../libsql/schema.ts";
+import { timeline } from "../tables.ts";
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
-import type { StatementResult, SqlValue, Statement } from "../sql/sql.ts";
+import { type StatementResult, type SqlValue, type Statement, postgresDialect } from "../sql/dialect.ts";
 import { claimAll } from "./claim.ts";
-import { postgresDialect } from "./dialect.ts";
 import { named, type Query, valueOf, unseen } from "./queries.ts";
 
 /** The transaction for one command. After `end`, it refuses statements, which would be part of another command. */

@@ -34,14 +34,14 @@ import {
 } from "../commands/actions.ts";
 import { GRANTS, type UsedGrant } from "../commands/grants.ts";
 import { type Values, valuesOf } from "../commands/lists.ts";
-import { countRejections } from "../commands/rejections.ts";
+import { countRejections } from "../commands/key-limits.ts";
 import { mayRepeat, saysWhy } from "../../src/core/rejections.ts";
 import { findHolder } from "./find.ts";
 import { hasRow, hasValues } from "./read.ts";
 import { rowTypeOf, scheduledAtOf, storedValues, type ActionAccess } from "./rows.ts";
 import { isConstraint } from "./errors.ts";
 import { askOf } from "../../src/core/notification-events.ts";
-import { timeline } from "../libsql/schema.ts";
+import { timeline } from "../tables.ts";
 
 /** Creates an action, or returns the one that already has one of its keys. */
 export async function createAction(db: ActionAccess, creation: Creation): Promise<Created> {

@@ -13,14 +13,13 @@ import {
 } from "../../src/core/limits.ts";
 import { type ActionChange, type ActionStore, type FilterValues, hostOfKey } from "../../src/core/store.ts";
 import { HOLDER, keyWindowStart } from "../commands/actions.ts";
-import { LATE_SUCCESS } from "../tables.ts";
+import { LATE_SUCCESS, actions, attempts, timeline } from "../tables.ts";
 import { all, bytesOfAction, eachValue, hasValues, prepare, qb } from "./read.ts";
-import type { Reader, Row } from "./sql.ts";
+import type { Reader, Row } from "./dialect.ts";
 import { ACTION_COLUMNS, isJson, readable, shownActionOf, timelineEntryOf, type ActionAccess } from "./rows.ts";
 import { actionAsOf, type TimelineEntry } from "../../src/core/timeline.ts";
 import { findStretchEnd, readPosition } from "../commands/activity.ts";
 import { NEWEST_DELETED, readFact } from "../commands/facts.ts";
-import { actions, attempts, timeline } from "../libsql/schema.ts";
 
 const FIND_BY_ID = prepare({ id: "text" }, (arg) =>
   qb.select(ACTION_COLUMNS).from(actions).where(eq(actions.id, arg.id)),

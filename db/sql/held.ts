@@ -13,7 +13,7 @@ import {
 import { type ActionStore, type HeldFilter, NO_FILTER, type WaitingHost } from "../../src/core/store.ts";
 import { type ActionReads, findActions, fitting } from "./find.ts";
 import { AFTER_ALL_IDS, all, bytesOfAction, eachValue, get, qb } from "./read.ts";
-import { actions } from "../libsql/schema.ts";
+import { actions } from "../tables.ts";
 
 interface Held {
   readonly id: string;

@@ -40,10 +40,10 @@ import {
   SEARCHED_TEXTS,
 } from "../../src/core/search.ts";
 import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
-import { actionMetadata, actions, timeline } from "../libsql/schema.ts";
+import { actionMetadata, actions, timeline } from "../tables.ts";
 import { type ActionReads, findActions, fitting, shareTurn } from "./find.ts";
 import { AFTER_ALL_IDS, all, bytesOfAction, get, membersIn, qb, repeatable } from "./read.ts";
-import type { Reader, Dialect, Row } from "./sql.ts";
+import type { Reader, Dialect, Row } from "./dialect.ts";
 import { only, readable, rowReader } from "./rows.ts";
 
 interface SearchStep {

@@ -1,11 +1,15 @@
-import type { KeyKind } from "../../src/core/dedupe.ts";
-import type { Lock } from "./sql.ts";
-
 /**
  * Locks for writes that several processes must not run at the same time. A statement sees only what was committed before it, so
  * two writes that look for a row and then add it would both find none. Writes that a unique index or a revision guards need no
  * lock. A commit takes all its locks before its first statement.
  */
+import type { KeyKind } from "../../src/core/dedupe.ts";
+
+/** A lock held until the commit. Shared locks don't exclude each other. SQLite ignores locks: a file has one writer. */
+export interface Lock {
+  readonly name: string;
+  readonly mode: "exclusive" | "shared";
+}
 
 const STOPS = "stops";
 

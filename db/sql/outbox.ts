@@ -8,7 +8,7 @@ import type { OutboxEntry, OutboxStore, Queue } from "../../src/core/store.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { valuesOf } from "../commands/lists.ts";
 import { permitMail, settleNotifications, SETTLED } from "../commands/outbox.ts";
-import { actions, apiKeys, outbox, timeline } from "../libsql/schema.ts";
+import { actions, apiKeys, outbox, timeline } from "../tables.ts";
 import { countSome, createQueue, isLeaseOver, type QueueAccess, queueTable } from "./queue.ts";
 import { AFTER_ALL_IDS, hasRow, hasValues, prepare, qb, raw } from "./read.ts";
 import { entryOf, NOTIFICATION_COLUMNS, notificationOf, readable, readCreator } from "./rows.ts";

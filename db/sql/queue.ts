@@ -18,7 +18,7 @@ import { findPendingIds, isHeldBack, readPaused } from "../commands/pauses.ts";
 import { isConstraint } from "./errors.ts";
 import { findRows, fitting } from "./find.ts";
 import { all, type Args, bytesOf, bytesOfAction, countRows, prepare, qb } from "./read.ts";
-import type { Reader, Dialect, LaneSql, Row, SqlValue } from "./sql.ts";
+import type { Reader, Dialect, LaneSql, Row, SqlValue } from "./dialect.ts";
 import {
   actionOf,
   COLUMNS_BUT_RESULT,
@@ -29,7 +29,7 @@ import {
 } from "./rows.ts";
 import * as commands from "../commands/claims.ts";
 import type { QueueName } from "../commands/command.ts";
-import { actions, outbox } from "../libsql/schema.ts";
+import { actions, outbox } from "../tables.ts";
 
 export type QueueAccess = Omit<ActionAccess, "seal" | "written">;
 

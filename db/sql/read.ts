@@ -14,8 +14,8 @@ import {
 import { CasingCache } from "drizzle-orm/casing";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
-import { actions } from "../libsql/schema.ts";
-import type { ArgType, ArgValues, Dialect, Reader, Row, SqlValue } from "./sql.ts";
+import { actions } from "../tables.ts";
+import type { ArgType, ArgValues, Dialect, Reader, Row, SqlValue } from "./dialect.ts";
 import { jsonIn } from "../../src/core/json.ts";
 
 type ArgTypes = Readonly<Record<string, ArgType>>;

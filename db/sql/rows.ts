@@ -24,8 +24,8 @@ import {
 } from "../../src/core/timeline.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
 import { RESULT } from "../commands/actions.ts";
-import { actions, outbox, timeline } from "../libsql/schema.ts";
-import type { Row, SqlValue } from "./sql.ts";
+import { actions, outbox, timeline } from "../tables.ts";
+import type { Row, SqlValue } from "./dialect.ts";
 import type { NewNotification } from "../../src/core/notification-events.ts";
 import type { QueueName } from "../commands/command.ts";
 import type { StoreAccess } from "./writer.ts";

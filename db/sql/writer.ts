@@ -10,7 +10,7 @@ import {
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import type { AnyCommand, CommandCall, Command, DbConnection } from "../commands/command.ts";
 import { faultOf, type OnAway, unavailable } from "./errors.ts";
-import type { Reader } from "./sql.ts";
+import type { Reader } from "./dialect.ts";
 
 /** Pauses between tries while another process holds the lock. They don't block the event loop. */
 const BUSY_PAUSES_MS = [25, 50, 100, 200, 250, 250, 250, 250, 250, 250];

@@ -1,5 +1,5 @@
 import { codeOf, DatabaseFault } from "../sql/errors.ts";
-import type { Row } from "../sql/sql.ts";
+import type { Row } from "../sql/dialect.ts";
 import { describeRow, keyOf, type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
 import { rowsBetween, type TransferProgress, writeRows } from "./target.ts";
 import type { DbConnection } from "../commands/command.ts";

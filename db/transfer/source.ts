@@ -4,8 +4,8 @@ import { existsSync, statSync } from "node:fs";
 import { TRANSFER_BYTES_MAX, TRANSFER_ROWS_MAX } from "../../src/core/limits.ts";
 import { inspectFile, lockFile } from "../libsql/inspect.ts";
 import { checkMigrated } from "../libsql/migrate.ts";
-import { tables } from "../libsql/schema.ts";
-import type { Row, SqlValue } from "../sql/sql.ts";
+import { tables } from "../tables.ts";
+import type { Row, SqlValue } from "../sql/dialect.ts";
 
 /** How a table is copied. */
 export interface TransferTable {

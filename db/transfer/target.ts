@@ -3,10 +3,9 @@ import { TRANSFER_FACT } from "../../src/core/store.ts";
 import { openPostgres, type PostgresPool } from "../postgres/connection.ts";
 import { migratePostgres } from "../postgres/migrate.ts";
 import { escapeText } from "../postgres/queries.ts";
-import { orClose, type Row, type SqlValue, toStatement } from "../sql/sql.ts";
+import { orClose, type DbConnection, runStatements } from "../commands/command.ts";
+import { type Row, type SqlValue, toStatement } from "../sql/dialect.ts";
 import { type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";
-import type { DbConnection } from "../commands/command.ts";
-import { runStatements } from "../commands/statements.ts";
 
 /** The fact that says that a copy was completed: of which file in which state, and when. */
 const TRANSFERRED_FACT = "transferred";

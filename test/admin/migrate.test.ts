@@ -9,7 +9,7 @@ import { fillDatabase, refusalOf } from "../key-files.ts";
 import { NOON } from "../support/factory.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/store.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { runStatements } from "../../db/commands/command.ts";
 
 type OnProgress = Parameters<typeof migrateToPostgres>[2]["onProgress"];
 

@@ -6,7 +6,7 @@ import { isWellFormedApiKey } from "../support/api-key.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
 import { newFolders, shared } from "../support/shared.ts";
 import { outgateAlone } from "./outgate.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { runStatements } from "../../db/commands/command.ts";
 
 setDefaultTimeout(60_000);
 

@@ -6,7 +6,7 @@ import { longestTurnMs, quickestOf } from "../support/core.ts";
 import { eventually } from "../support/eventually.ts";
 import { openRawTarget, says } from "../support/raw-target.ts";
 import { echoes, openCredentials, SECRET, type CredentialRig } from "./rig.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { runStatements } from "../../db/commands/command.ts";
 import { openFile } from "../../db/libsql/file.ts";
 import { ECHO_MASK } from "../../src/credentials/echo.ts";
 

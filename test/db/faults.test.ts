@@ -21,7 +21,7 @@ import { quickestOf } from "../support/core.ts";
 import { aCreation } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { runStatements } from "../../db/commands/command.ts";
 
 describe("a file that is no database any more", () => {
   test.each([

@@ -5,14 +5,13 @@ import type { SQL } from "drizzle-orm";
 import { getTableConfig, SQLiteAsyncDialect } from "drizzle-orm/sqlite-core";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrate, NewerDatabase } from "../../db/libsql/migrate.ts";
-import { tables as DESCRIBED } from "../../db/libsql/schema.ts";
-import type { Row } from "../../db/sql/sql.ts";
+import { tables as DESCRIBED } from "../../db/tables.ts";
+import type { Row } from "../../db/sql/dialect.ts";
 import { ACCOUNT, aCreation, answered, aQuery, later, NOON, settled } from "../support/factory.ts";
 import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { attemptedAction, claimDue, LEASE } from "./conformance/steps.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
-import type { DbConnection } from "../../db/commands/command.ts";
-import { execute, runStatements } from "../../db/commands/statements.ts";
+import { type DbConnection, execute, runStatements } from "../../db/commands/command.ts";
 import { words } from "../support/words.ts";
 
 const ALL = words(`
@@ -157,7 +156,7 @@ test("a database of another program is refused, and its file stays as it is", as
   expect(Buffer.compare(before, await Bun.file(path).bytes())).toBe(0);
 });
 
-describe("the tables as schema.ts describes them", () => {
+describe("the tables as tables.ts describes them", () => {
   const tables = Object.values(DESCRIBED);
 
   test("are all that the migrations make", async () => {

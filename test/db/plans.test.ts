@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { runCalls, runGroup, type DbConnection } from "../../db/commands/command.ts";
 import { openFile } from "../../db/libsql/file.ts";
 import { openTx } from "../../db/libsql/tx.ts";
-import type { SqlValue, Statement } from "../../db/sql/sql.ts";
+import type { SqlValue, Statement } from "../../db/sql/dialect.ts";
 import { putEmptyDatabase, storeOver, temporaryFolder } from "../support/store.ts";
 import { claimOf } from "./conformance/steps.ts";
 import { LANE, OPERATIONS } from "./operations.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { DatabaseError } from "pg";
-import { command } from "../../db/commands/command.ts";
+import { command, runStatements } from "../../db/commands/command.ts";
 import { again, openPostgres, type Send } from "../../db/postgres/connection.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
 import { faultIn, isBeyondConnections, isConnectionSound } from "../../db/postgres/faults.ts";
@@ -22,8 +22,7 @@ import { eventually } from "../support/eventually.ts";
 import { besideTimer } from "../support/lateness.ts";
 import { until } from "../support/until.ts";
 import { claimed, createdAction, stored } from "./conformance/steps.ts";
-import { facts } from "../../db/libsql/schema.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { facts } from "../../db/tables.ts";
 
 const CALL_MS = 500;
 

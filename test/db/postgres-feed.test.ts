@@ -4,7 +4,7 @@ import { queryOf } from "../../db/postgres/queries.ts";
 import { openPostgres, type PostgresPool } from "../../db/postgres/connection.ts";
 import { claimAll } from "../../db/postgres/claim.ts";
 import { createChangeReader } from "../../db/postgres/cluster.ts";
-import type { Statement } from "../../db/sql/sql.ts";
+import type { Statement } from "../../db/sql/dialect.ts";
 import type { ChangedAction, Store } from "../../src/core/store.ts";
 import { NODE_CHANGES_MAX } from "../../src/core/limits.ts";
 import { ACCOUNT, aCreation, KEY, NOON } from "../support/factory.ts";

@@ -1,10 +1,8 @@
 import { expect, test } from "bun:test";
 import { and, eq, lt, sql } from "drizzle-orm";
-import { sqliteDialect } from "../../db/libsql/dialect.ts";
-import { postgresDialect } from "../../db/postgres/dialect.ts";
+import { sqliteDialect, postgresDialect, type Row, type Statement } from "../../db/sql/dialect.ts";
 import { all, prepare, qb } from "../../db/sql/read.ts";
-import type { Row, Statement } from "../../db/sql/sql.ts";
-import { apiKeys } from "../../db/libsql/schema.ts";
+import { apiKeys } from "../../db/tables.ts";
 import { NOON } from "../support/factory.ts";
 
 /** A connection that keeps what it is asked, and answers with these rows. */

@@ -5,7 +5,7 @@ import { cancel } from "../../src/core/changes.ts";
 import { REJECTION_WINDOW_MS, REJECTIONS_PER_KEY_MAX } from "../../src/core/limits.ts";
 import { ACCOUNT, aDecision, anAction, creationOf, KEY, later, NOON, writeOf } from "../support/factory.ts";
 import { storeOver, temporaryFolder } from "../support/store.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { runStatements } from "../../db/commands/command.ts";
 
 test("a key with as many rejections as are kept may ask for nothing more, until the oldest counts no more", async () => {
   await using folder = await temporaryFolder();

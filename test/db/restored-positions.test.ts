@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { copyDatabase, movePositions } from "../../db/backup.ts";
 import { openPostgres, type PostgresPool } from "../../db/postgres/connection.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { runStatements } from "../../db/commands/command.ts";
 import type { Store } from "../../src/core/store.ts";
 import { ACCOUNT, aCreation, NOON } from "../support/factory.ts";
 import { createDatabase, dropDatabase, hasPostgres } from "../support/postgres.ts";

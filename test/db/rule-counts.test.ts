@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Lists } from "../../db/commands/lists.ts";
-import { readCounts } from "../../db/commands/rule-counts.ts";
+import { readCounts } from "../../db/commands/rules.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { aRuleCount } from "../support/factory.ts";
 

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
-import { sqliteDialect } from "../../db/libsql/dialect.ts";
+import { sqliteDialect, type Reader } from "../../db/sql/dialect.ts";
 import { createLists } from "../../db/sql/list.ts";
-import type { Reader } from "../../db/sql/sql.ts";
 import { SEARCH_STEP_ROWS } from "../../src/core/limits.ts";
 import { NO_SEARCH } from "../../src/core/search.ts";
 import { ownMs, quickestOf } from "../support/core.ts";

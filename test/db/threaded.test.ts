@@ -2,15 +2,14 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { UNREADABLE } from "../../db/libsql/inspect.ts";
 import { codeOf } from "../../db/sql/errors.ts";
-import type { Statement } from "../../db/sql/sql.ts";
+import type { Statement } from "../../db/sql/dialect.ts";
 import { openThreaded } from "../../db/libsql/threaded.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { eventually } from "../support/eventually.ts";
 import { librariesOf } from "../support/libraries.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
-import type { DbConnection } from "../../db/commands/command.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { type DbConnection, runStatements } from "../../db/commands/command.ts";
 
 const insert = (name: string): Statement => ({ sql: "INSERT INTO notes (name) VALUES (?)", args: [name] });
 

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 import { openFile } from "../../db/libsql/file.ts";
 import { openPostgresStore } from "../../db/postgres/store.ts";
-import { tables as DESCRIBED } from "../../db/libsql/schema.ts";
+import { tables as DESCRIBED } from "../../db/tables.ts";
 import { copyRows, type TransferReport, verifyRows } from "../../db/transfer/copy.ts";
 import { openTransferSource, TRANSFER_TABLES, type TransferSource } from "../../db/transfer/source.ts";
 import { finishTransfer, openTransferTarget, startTransfer } from "../../db/transfer/target.ts";
@@ -12,8 +12,7 @@ import { NOON } from "../support/factory.ts";
 import { createDatabase, hasPostgres } from "../support/postgres.ts";
 import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
-import type { DbConnection } from "../../db/commands/command.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { type DbConnection, runStatements } from "../../db/commands/command.ts";
 
 test("every table is copied, by the columns and the key that it has", () => {
   const tables = Object.values(DESCRIBED);

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { command, listCommand, type Tx, type DbConnection } from "../../db/commands/command.ts";
+import { command, listCommand, type Tx, type DbConnection, execute, runStatements } from "../../db/commands/command.ts";
 import { tellingAway } from "../../db/sql/errors.ts";
 import { Writer } from "../../db/sql/writer.ts";
 import {
@@ -18,8 +18,7 @@ import { slowness } from "../support/core.ts";
 import { temporaryFolder } from "../support/store.ts";
 import { maxGapMs } from "./event-loop.ts";
 import { until } from "../support/until.ts";
-import { facts } from "../../db/libsql/schema.ts";
-import { execute, runStatements } from "../../db/commands/statements.ts";
+import { facts } from "../../db/tables.ts";
 import { openTx } from "../../db/libsql/tx.ts";
 
 type Fact = readonly [name: string, value: string];

@@ -5,7 +5,7 @@ import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { answered } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { runStatements } from "../../db/commands/command.ts";
 
 /** Approves an action, lets the process die before anything is sent, alters its row by hand, and starts again. */
 async function startOverAltered(column: string, value: string) {

@@ -5,7 +5,7 @@ import { answering } from "../actions/senders.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { openEngine } from "../support/engine.ts";
 import { answered } from "../support/factory.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { runStatements } from "../../db/commands/command.ts";
 
 const ORIGIN = "http://127.0.0.1:9";
 

@@ -13,7 +13,7 @@ import { openServer } from "../mcp/test-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { type KeptMail, Mailbox } from "../support/mailbox.ts";
 import { shared } from "../support/shared.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { runStatements } from "../../db/commands/command.ts";
 
 // Programs of their own, on a machine that may be busy.
 setDefaultTimeout(60_000);

@@ -3,7 +3,7 @@ import { openFile } from "../../db/libsql/file.ts";
 import { openRealServer } from "./real-server.ts";
 import { signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { runStatements } from "../../db/commands/command.ts";
 
 test("what another version stored with an action is shown, masked as its viewer sees it, and not on the receipt", async () => {
   await using app = await openRealServer({ starts: false });

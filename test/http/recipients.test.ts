@@ -11,7 +11,7 @@ import { openRealServer, type RealServer, STRANGER } from "./real-server.ts";
 import { ANN, joined, personOf, signedIn } from "./signed-in.ts";
 import { KEYS } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { runStatements } from "../../db/commands/command.ts";
 
 const BOB = "bob@example.com";
 

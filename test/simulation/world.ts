@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { openFile } from "../../db/libsql/file.ts";
-import type { Row, SqlValue } from "../../db/sql/sql.ts";
+import type { Row, SqlValue } from "../../db/sql/dialect.ts";
 import { createStore } from "../../db/sql/store.ts";
 import { bootstrap } from "../../src/accounts/bootstrap.ts";
 import type { Caller } from "../../src/core/roles.ts";
@@ -12,8 +12,7 @@ import { FakeClock } from "../support/clock.ts";
 import { putEmptyDatabase, temporaryFolder } from "../support/store.ts";
 import type { Process } from "./process.ts";
 import { Random, seededIds } from "./random.ts";
-import type { DbConnection } from "../../db/commands/command.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { type DbConnection, runStatements } from "../../db/commands/command.ts";
 
 /** A database for one seed after the other, since to make one takes longer than a seed. */
 export interface SeedDatabase extends AsyncDisposable {

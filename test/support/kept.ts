@@ -1,8 +1,7 @@
 import { afterAll } from "bun:test";
 import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { type OpenTestStore, type TestStore, testStore } from "./store.ts";
-import type { DbConnection } from "../../db/commands/command.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { type DbConnection, runStatements } from "../../db/commands/command.ts";
 
 /** A database that the tests of a file use one after another, over connections that stay open. */
 interface Kept {

@@ -10,7 +10,7 @@ import { openKept } from "./kept.ts";
 import { until } from "./until.ts";
 import { openStoreOf, testSecrets } from "./store.ts";
 import type { DbConnection } from "../../db/commands/command.ts";
-import type { Statement } from "../../db/sql/sql.ts";
+import type { Statement } from "../../db/sql/dialect.ts";
 
 const TEMPLATE = {
   name: [

@@ -10,8 +10,7 @@ import type { ActionStore, OutboxStore, Store } from "../../src/core/store.ts";
 import { createSecrets } from "../../src/crypto/secrets.ts";
 import { NOON } from "./factory.ts";
 import { DATABASES } from "./folder.ts";
-import type { DbConnection } from "../../db/commands/command.ts";
-import { runStatements } from "../../db/commands/statements.ts";
+import { type DbConnection, runStatements } from "../../db/commands/command.ts";
 
 /** Seals headers as the service does, under a key that is the same in every test and process. */
 export const testSecrets = createSecrets(new Uint8Array(32).fill(7), (count) => systemIds.bytes(count));

@@ -1,18 +1,31 @@
-import { count } from "drizzle-orm";
-import { HELD_PER_KEY_MAX } from "../../src/core/limits.ts";
+/**
+ * What limits a key: how many of its actions are held, how many it creates on a day, and what people rejected before. `actions.ts` asks
+ * before it writes and adds what it has written. The store of rejections is at the end.
+ */
+import { count, and, desc, eq, gt, inArray, lte, ne, type Placeholder, sql } from "drizzle-orm";
+import {
+  HELD_PER_KEY_MAX,
+  EARLIER_REJECTIONS_SHOWN_MAX,
+  REJECTIONS_PER_KEY_MAX,
+  REPEATS_PER_REJECTION_MAX,
+  SIMILAR_REJECTIONS_COUNTED_MAX,
+} from "../../src/core/limits.ts";
 import {
   mayRepeat,
   type RejectionCount,
   type RejectionEntry,
   rejectionWindowStart,
   saysWhy,
+  type RejectedRequest,
+  type RejectionStore,
 } from "../../src/core/rejections.ts";
 import type { KeyBudget } from "../../src/core/store.ts";
-import { hasValues, prepare, qb } from "../sql/read.ts";
-import type { Tx } from "./command.ts";
-import { findEach, insertEach, insertList, valuesOf } from "./lists.ts";
-import { COUNT_OF_KEY, REJECTED, REPEATED, rejectionCount } from "./rejections.ts";
-import { actions, keyDays, rejections } from "../libsql/schema.ts";
+import { hasValues, prepare, qb, all, countRows, get, membersIn } from "../sql/read.ts";
+import { type Tx, command, deleteSome } from "./command.ts";
+import { findEach, insertList, valuesOf } from "./lists.ts";
+import { actions, keyDays, rejections, timeline } from "../tables.ts";
+import type { Reader } from "../sql/dialect.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 
 /** A write of an action, which may count towards the limits of a key. */
 export interface CountedWrite {
@@ -39,9 +52,55 @@ const HELD = prepare({ accountId: "text", keyId: "text" }, ({ accountId, keyId }
   return qb.select({ held: count().as("held") }).from(held);
 });
 
-export const SPENT_ON_DAY = prepare({ keyId: "text", day: "number" }, ({ keyId, day }) =>
+const SPENT_ON_DAY = prepare({ keyId: "text", day: "number" }, ({ keyId, day }) =>
   qb.select({ created: keyDays.created }).from(keyDays).where(hasValues(keyDays, { keyId, day })),
 );
+
+/** A key, and the time from which on its rejections count, in milliseconds. */
+const KEY = { accountId: "text", keyId: "text", rejectedAfter: "number" } as const;
+
+/** A request of a key. */
+const REQUEST = { ...KEY, digest: "text" } as const;
+
+/** The condition that an entry is of this key and still counts. */
+function isOfKey({
+  accountId,
+  keyId,
+  rejectedAfter,
+}: Readonly<Record<"accountId" | "keyId", string | Placeholder> & Record<"rejectedAfter", Date | Placeholder>>) {
+  return and(hasValues(rejections, { accountId, keyId }), gt(rejections.at, rejectedAfter));
+}
+
+/** The newest entries of a request. */
+const ofRequest = (kind: "rejected" | "asked", limit: number) =>
+  prepare(REQUEST, (arg) => {
+    const isRequest = and(hasValues(rejections, { digest: arg.digest, kind }), isOfKey(arg));
+    return qb.select({ at: rejections.at }).from(rejections).where(isRequest).orderBy(desc(rejections.at)).limit(limit);
+  });
+
+const REJECTED = ofRequest("rejected", 1);
+const REPEATED = ofRequest("asked", REPEATS_PER_REJECTION_MAX);
+
+/** The number of entries of a key, up to its limit, and the time of the oldest. */
+const COUNT_OF_KEY = prepare(KEY, (arg) => {
+  const ofKey = qb.select({ at: rejections.at }).from(rejections).where(isOfKey(arg));
+  const counted = ofKey.orderBy(rejections.at).limit(REJECTIONS_PER_KEY_MAX).as("counted");
+  const since = sql<Date | null>`min(${counted.at})`.mapWith(rejections.at).as("since");
+  return qb.select({ count: count().as("count"), since }).from(counted);
+});
+
+/** The count of a request, from the rows of these three reads. */
+function rejectionCount(
+  [rejected]: readonly { readonly at: Date }[],
+  repeated: readonly { readonly at: Date }[],
+  [key]: readonly { readonly count: number; readonly since: Date | null }[],
+): RejectionCount {
+  return {
+    rejectedAt: rejected?.at ?? null,
+    repeatedAt: repeated.map(({ at }) => at),
+    fullSince: key !== undefined && key.count >= REJECTIONS_PER_KEY_MAX ? key.since : null,
+  };
+}
 
 const REJECTIONS = insertList(rejections, ["seq"]);
 
@@ -96,9 +155,10 @@ export class KeyCounts {
       list.flatMap(({ budget }) => budget ?? []),
       dayName,
     );
-    await insertEach(tx.lists, SPENT, [...days.values()], (each) =>
+    const spent = [...days.values()].flatMap((each) =>
       each.slice(0, 1).map(({ keyId, day }) => [keyId, day, each.length]),
     );
+    await tx.lists.insert(SPENT, spent);
     const entries = list.flatMap((one) => (one.request === null ? [] : { ...one, request: one.request }));
     const counted = entries.filter((one) => {
       const before = this.#rejectionsOf(one, one.request);
@@ -107,9 +167,10 @@ export class KeyCounts {
         ? before.rejectedAt !== null
         : one.request.kind === "rejected" && before.fullSince === null;
     });
-    await insertEach(tx.lists, REJECTIONS, counted, ({ id, request, ...one }) => [
+    const rows = counted.map(({ id, request, ...one }) =>
       valuesOf(REJECTIONS.columns, { run: 1, ...request, ...one, actionId: id, actor: request.by }),
-    ]);
+    );
+    await tx.lists.insert(REJECTIONS, rows);
     for (const { accountId, keyId, request } of entries) {
       if (request.kind !== "approved") continue;
       await tx.db.delete(rejections).where(hasValues(rejections, { accountId, keyId, digest: request.digest }));
@@ -158,4 +219,60 @@ function dayName({ keyId, day }: Pick<KeyBudget, "keyId" | "day">): string {
 
 function requestName(one: Pick<CountedWrite, "accountId" | "keyId"> & Pick<RejectionEntry, "digest">): string {
   return `${keyName(one)} ${one.digest}`;
+}
+
+/** See `ActionStore.hasBudgetLeft`. */
+export async function hasBudgetLeft(reader: Reader, { keyId, day, limit }: KeyBudget): Promise<boolean> {
+  const found = await SPENT_ON_DAY.get(reader, { keyId, day });
+  return found === null || found.created < limit;
+}
+
+export async function countRejections(
+  reader: Reader,
+  { accountId, keyId, digest }: RejectedRequest,
+  now: Date,
+): Promise<RejectionCount> {
+  const request = { accountId, keyId, digest, rejectedAfter: rejectionWindowStart(now).getTime() };
+  const reads = [REJECTED.all(reader, request), REPEATED.all(reader, request)] as const;
+  return rejectionCount(...(await Promise.all([...reads, COUNT_OF_KEY.all(reader, request)])));
+}
+
+export const pruneRejections = command<RejectionStore["prune"]>((tx, now) =>
+  deleteSome(tx, [rejections.seq], lte(rejections.at, rejectionWindowStart(now))),
+);
+
+export function createRejectionStore({ reader, writer }: StoreAccess): RejectionStore {
+  return {
+    ...writer.methods({ prune: pruneRejections }),
+    count: (request, now) => countRejections(reader, request, now),
+    async earlier({ id, run, accountId, keyId }, digest, now) {
+      const { kind, at, actor: by, reason, actionId } = rejections;
+      const entries = qb
+        .select({ kind, at, by, reason, actionId, run: rejections.run })
+        .from(rejections)
+        .where(
+          and(eq(rejections.digest, digest), isOfKey({ accountId, keyId, rejectedAfter: rejectionWindowStart(now) })),
+        );
+      const isFirst = and(hasValues(timeline, { actionId: id, run }), inArray(timeline.type, ["created", "retried"]));
+      const first = qb.select({ detail: timeline.detail }).from(timeline).where(isFirst);
+      const [rows, event] = await Promise.all([
+        all(reader, entries.orderBy(desc(at)).limit(EARLIER_REJECTIONS_SHOWN_MAX + 1)),
+        get(reader, first.orderBy(desc(timeline.revision)).limit(1)),
+      ]);
+      const newest = rows
+        .filter((row) => row.actionId !== id || row.run !== run)
+        .slice(0, EARLIER_REJECTIONS_SHOWN_MAX);
+      const shown = newest.map(({ actionId: _id, run: _run, ...rejection }) => rejection);
+      const given = membersIn(event?.detail)["reason"];
+      return { reason: typeof given === "string" ? given : null, rejections: shown.toReversed() };
+    },
+    async similar({ accountId, keyId, digest, similar }, now) {
+      const isSimilar = and(
+        hasValues(rejections, { similar, kind: "rejected" }),
+        isOfKey({ accountId, keyId, rejectedAfter: rejectionWindowStart(now) }),
+      );
+      const isOther = and(isSimilar, ne(rejections.digest, digest));
+      return countRows(reader, rejections, isOther, SIMILAR_REJECTIONS_COUNTED_MAX);
+    },
+  };
 }
