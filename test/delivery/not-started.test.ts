@@ -5,11 +5,14 @@ import type { TimelineEventType } from "../../src/core/timeline.ts";
 import type { Sender, Stopped } from "../../src/outbound/sender.ts";
 import { type Store, StoreUnavailable } from "../../src/core/store.ts";
 import { answering, type KeepingSender } from "../actions/senders.ts";
+import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
+import { RATE_SECOND_MS } from "../../src/core/limits.ts";
 import { FakeClock } from "../support/clock.ts";
 import { openEngine, wrapping } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";
 import { anApiKey, answered } from "../support/factory.ts";
 import { temporaryFolder } from "../support/store.ts";
+import { until } from "../support/until.ts";
 
 const HOOK = "http://127.0.0.1:9/hook";
 
@@ -101,6 +104,26 @@ describe("an attempt of one that never began is not counted, and is sent once", 
     await pauseService.resume(owner, pause.id);
     await engine.saw(id, { status: "completed", attempts: 1 });
     expect(sender.sent).toHaveLength(1);
+  });
+
+  test("when its account is paused while it waits for its turn at a host with a rate", async () => {
+    let asked = 0;
+    const sender = answering(answered(200));
+    const send: Sender["send"] = async (request, options) => {
+      const mayBegin = options.mayBegin?.();
+      asked += 1;
+      return (await mayBegin) === false ? { kind: "stopped" } : sender.send(request, options);
+    };
+    await using engine = await openEngine({ sender: { send } });
+    const { host } = await engine.create({});
+    await engine.hostService.put(engine.owner, host, { ...NO_HOST_SETTINGS, maxPerSecond: 100 });
+    await engine.create({});
+    const { id } = await engine.create({ retries: 1 });
+    await until(() => asked === 3 && sender.sent.length === 2);
+    await engine.pauseService.pause(engine.owner, { keyId: null, reason: null });
+    engine.clock.advance(RATE_SECOND_MS / 100);
+    expect(await engine.saw(id, { status: "pending" })).toMatchObject({ attempts: 0 });
+    expect(sender.sent).toHaveLength(2);
   });
 
   test("when the process has no free file: nothing is claimed until there is one, and the log says so once", async () => {
