@@ -270,7 +270,7 @@ export function describeTables(dialect: typeof SQLITE) {
       (row) => [uniqueIndex("rules_in_order").on(row.accountId, row.position)], // the rules of an account
     ),
 
-    /** What was counted for rules with `sum` or `more_than` (`src/core/rule-count.ts`). */
+    /** What was counted for rules with `sum` or `more_than` (`src/core/account-rules.ts`). */
     ruleCounts: table(
       "rule_counts",
       {
@@ -546,7 +546,7 @@ export function describeTables(dialect: typeof SQLITE) {
         lateResult: text("late_result"),
         /** Why it was held, or which rule let it pass: JSON of `src/core/action-policy.ts`. Null: nothing held it. */
         policy: text(),
-        /** What its run has added to counts of rules: JSON of `src/core/rule-count.ts`. Null: nothing. */
+        /** What its run has added to counts of rules: JSON of `src/core/account-rules.ts`. Null: nothing. */
         counted: text(),
       },
       (row) => {

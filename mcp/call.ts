@@ -4,7 +4,7 @@ import {
   type ElicitRequestFormParams,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import type { Counts } from "../src/core/counts.ts";
+import type { Counts } from "../src/core/maps.ts";
 import type { Caller } from "../src/core/roles.ts";
 import { DomainError } from "../src/core/domain-error.ts";
 import { isJsonObject, memberText, orderedMemberText } from "../src/core/json.ts";

@@ -9,7 +9,7 @@ import {
   type Tool as ListedTool,
 } from "@modelcontextprotocol/server";
 import type { Static, TObject } from "typebox";
-import { Counts } from "../src/core/counts.ts";
+import { Counts } from "../src/core/maps.ts";
 import { authorize, type Caller, type Permission } from "../src/core/roles.ts";
 import { type Action, isTerminal } from "../src/core/action.ts";
 import { createCheckCreate } from "../src/actions/create-schema.ts";

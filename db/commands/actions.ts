@@ -33,7 +33,7 @@ import { listCommand, type Tx } from "./command.ts";
 import { findPaused, isHeldBack } from "./pauses.ts";
 import { findEach, insertList, updateEach, updateList, upsertList, type Values } from "./lists.ts";
 import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writeUses } from "./grants.ts";
-import type { StoredCount, RuleCount } from "../../src/core/rule-count.ts";
+import type { StoredCount, RuleCount } from "../../src/core/account-rules.ts";
 import { type GoesBeyond, placeOf, readCounts, type RuleCounts, readRulesVersions } from "./rules.ts";
 import { get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import { type CountedWrite, type KeyCounts, readKeyCounts } from "./key-limits.ts";

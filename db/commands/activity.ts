@@ -17,8 +17,13 @@ import {
   sql,
 } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
-import type { ActivityGroup, ActivityRow } from "../../src/core/activity.ts";
-import type { ActivitySpan, ActivityStore, FirstStepStore } from "../../src/core/activity-store.ts";
+import type {
+  ActivityGroup,
+  ActivityRow,
+  ActivitySpan,
+  ActivityStore,
+  FirstStepStore,
+} from "../../src/core/activity.ts";
 import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/core/histogram.ts";
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
 import { all, hasValues, membersIn, prepare, qb } from "../sql/read.ts";

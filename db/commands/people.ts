@@ -409,7 +409,7 @@ export const withdraw = command<TeamStore["withdraw"]>(
 async function mayJoin(tx: Tx, { invitation, at }: Joining): Promise<boolean> {
   const { id, accountId } = invitation;
   const { createdBy, createdById } = invitations;
-  // `src/core/makers.ts` has the same rule for one invitation.
+  // `isByManager` (`src/core/account-store.ts`) has the same rule for one invitation.
   const isByManager = sql`case when ${createdById} is null then ${createdBy} not like 'user:%'
     else ${createdById} in (${managersOf(accountId, at)}) end`;
   const isOpen = and(eq(invitations.id, id), gt(invitations.expiresAt, at), isByManager);

@@ -3,7 +3,13 @@
  * them, asks which a create would exceed, adds to them, and writes them.
  */
 import { and, desc, eq, getTableColumns, gte, isNotNull, sql, lte } from "drizzle-orm";
-import type { RuleStore } from "../../src/core/account-rules.ts";
+import {
+  type RuleStore,
+  countName,
+  CountParts,
+  type RuleCount,
+  type StoredCount,
+} from "../../src/core/account-rules.ts";
 import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import { rulesLock } from "../sql/locks.ts";
 import { all, qb, hasValues, prepare } from "../sql/read.ts";
@@ -14,7 +20,6 @@ import { isOfManager } from "./makers.ts";
 import { FACT, readVersion, RULES_VERSION, renewVersion } from "./facts.ts";
 import { actions, facts, rules, ruleCounts } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
-import { countName, CountParts, type RuleCount, type StoredCount } from "../../src/core/rule-count.ts";
 import type { Reader } from "../sql/dialect.ts";
 
 /** The fact that changes with the rules of one account. */

@@ -13,10 +13,9 @@ import {
   StoreUnavailable,
 } from "../../src/core/store.ts";
 import { isTooLate, type TimelineEvent } from "../../src/core/timeline.ts";
-import { mayHaveTooMany, responseToKeep } from "../../src/core/attempts.ts";
+import { mayHaveTooMany, responseToKeep, type Change, givesBack } from "../../src/core/changes.ts";
 import { actionPolicyText } from "../../src/core/action-policy.ts";
-import { type Change, givesBack } from "../../src/core/changes.ts";
-import { countedText } from "../../src/core/rule-count.ts";
+import { countedText } from "../../src/core/account-rules.ts";
 import {
   ACTIONS,
   type ActionWrite,

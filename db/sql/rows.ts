@@ -12,8 +12,8 @@ import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
 import { type ActionPolicy, actionPolicyText, parseActionPolicy } from "../../src/core/action-policy.ts";
 import { parseCounted, parseExtras } from "../../src/core/extras-schema.ts";
 import type { Notification } from "../../src/core/notification.ts";
-import { RecentMap } from "../../src/core/recent-map.ts";
-import { countedText, type StoredCount } from "../../src/core/rule-count.ts";
+import { RecentMap } from "../../src/core/maps.ts";
+import { countedText, type StoredCount } from "../../src/core/account-rules.ts";
 import type { OutboxEntry } from "../../src/core/store.ts";
 import {
   isTooLate,

@@ -1,11 +1,10 @@
 import type { Authenticate } from "../core/session.ts";
 import { accountStopped, type Caller, hasScope, isLimited, limitsOf, unauthorized } from "../core/roles.ts";
-import { hasEnded } from "../core/makers.ts";
+import { hasEnded, type ApiKey } from "../core/account-store.ts";
 import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
-import { RecentMap } from "../core/recent-map.ts";
+import { RecentMap } from "../core/maps.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { ApiKey } from "../core/account-store.ts";
 import type { TokenKey } from "../core/oauth-store.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import type { AppPart } from "../runtime/app-context.ts";

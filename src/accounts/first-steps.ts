@@ -1,6 +1,6 @@
 import type { AppPart } from "../runtime/app-context.ts";
 import { FIRST_ACTIONS_READ_MAX } from "../core/limits.ts";
-import type { FirstStepName } from "../core/activity-store.ts";
+import type { FirstStepName } from "../core/activity.ts";
 import { authorize, type Caller, mayDo, type Permission } from "../core/roles.ts";
 import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
@@ -21,7 +21,7 @@ export type FirstStepService = ReturnType<typeof createFirstStepService>;
 
 /**
  * The first steps of accounts: a first action, a first approval, a first action of an MCP client, a first verified signature. Each
- * is stored (`src/events/activity-job.ts`, `verify-signature.ts`), or read from the newest actions, so that it shows at once.
+ * is stored (`src/events/activity-job.ts`, `signature-check.ts`), or read from the newest actions, so that it shows at once.
  */
 export function createFirstStepService({ store: { firstSteps }, clock }: AppPart<"clock", "firstSteps">) {
   /**

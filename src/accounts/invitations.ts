@@ -1,11 +1,10 @@
 import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
-import { type AccountLabel, emailKey, type PersonRow } from "../core/account-store.ts";
+import { type AccountLabel, emailKey, type PersonRow, isByManager } from "../core/account-store.ts";
 import { type Audited, auditOf } from "../core/audit.ts";
 import { DomainError, invalidField, LinkGone, notFound } from "../core/domain-error.ts";
 import { INVITATION_MS_MAX, INVITATIONS_OF_ADDRESS_READ_MAX, INVITATIONS_OPEN_MAX } from "../core/limits.ts";
-import { isByManager } from "../core/makers.ts";
 import { hostOf } from "../core/notification-events.ts";
 import { authorize, type Caller, madeBy, type MemberRole } from "../core/roles.ts";
 import type { Person, RequestSource, SessionSource, StartedSession } from "../core/session.ts";

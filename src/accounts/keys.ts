@@ -2,13 +2,11 @@ import type { AppContext } from "../runtime/app-context.ts";
 import type { Authenticate } from "../core/session.ts";
 import type { Ids } from "../core/ids.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import type { ApiKey, KeyUse, Revocation } from "../core/account-store.ts";
+import { type ApiKey, type KeyUse, type Revocation, hasEnded, keysOfFormer } from "../core/account-store.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
 import { type AuditDetail, type Audited, auditOf } from "../core/audit.ts";
-import type { Credential } from "../core/credential.ts";
-import type { KnownCredentials } from "../credentials/known.ts";
+import type { Credential, KnownCredentials } from "../core/credential.ts";
 import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
-import { hasEnded, keysOfFormer } from "../core/makers.ts";
 import {
   authorize,
   type Caller,

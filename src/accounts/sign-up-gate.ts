@@ -11,7 +11,7 @@ import { authorize, type Caller, type Hold } from "../core/roles.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import { ACCOUNTS_LISTED_MAX } from "../core/limits.ts";
 import type { AccountStore, HoldStop, ListedAccount } from "../core/account-store.ts";
-import type { ActivePauses } from "../pauses/active-pauses.ts";
+import type { ActivePauses } from "../pauses/pauses.ts";
 
 /** Decides whether anybody may sign up, and stops accounts that did once sign-ups are closed. */
 export type SignUpGate = ReturnType<typeof createSignUpGate>;

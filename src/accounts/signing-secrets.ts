@@ -8,7 +8,7 @@ import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, operation, optionalBody } from "../http/operation.ts";
 import { jsonOf } from "../http/response.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
-import { RecentMap } from "../core/recent-map.ts";
+import { RecentMap } from "../core/maps.ts";
 import { normalTarget } from "../core/target.ts";
 import {
   type SigningSeed,

@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { FirstKeys } from "../accounts/bootstrap.ts";
-import { ENTER_KEY, firstActionCall } from "../api/first-action.ts";
+import { ENTER_KEY, firstActionCall } from "../api/code-samples.ts";
 import { welcomeUrl } from "../accounts/welcome-links.ts";
 import { COMMAND } from "../config/commit.ts";
 import type { Config } from "../config/config.ts";

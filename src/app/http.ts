@@ -7,7 +7,7 @@ import { keyRoutes } from "../accounts/keys.ts";
 import { serverRoutes } from "../accounts/server-routes.ts";
 import { signingSecretRoutes } from "../accounts/signing-secrets.ts";
 import { accountsRoutes } from "../accounts/sign-up-gate.ts";
-import { verifyRoutes } from "../accounts/verify-signature.ts";
+import { verifyRoutes } from "../accounts/signature-check.ts";
 import { teamRoutes } from "../accounts/team.ts";
 import { approvalRoutes } from "../actions/decision-routes.ts";
 import { createExportActions } from "../actions/export.ts";

@@ -28,7 +28,7 @@ import {
   rolesThatMay,
   unauthorized,
 } from "../core/roles.ts";
-import { countedOf, type RuleCount } from "../core/rule-count.ts";
+import { countedOf, type RuleCount } from "../core/account-rules.ts";
 import { type Decider, NO_FILTER } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import type { GrantService } from "../grants/grants.ts";

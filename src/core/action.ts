@@ -1,5 +1,5 @@
 import type { ActionPolicy } from "./action-policy.ts";
-import type { StoredCount } from "./rule-count.ts";
+import type { StoredCount } from "./account-rules.ts";
 import type { Actor, Hold, Role } from "./roles.ts";
 import { DATE_MS_MAX, SMALL_ROW_BYTES_MAX } from "./limits.ts";
 import type { HttpMethod } from "./target.ts";

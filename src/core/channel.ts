@@ -1,8 +1,6 @@
 import { AccountCache, type CachedSettingsStore } from "./account-settings.ts";
-import type { Action } from "./action.ts";
 import type { Actor } from "./roles.ts";
 import type { AuditEntry } from "./audit.ts";
-import type { AskKind, NewNotification } from "./notification-events.ts";
 
 /** `mail` goes to addresses, the others to a URL. */
 export const CHANNEL_KINDS = ["mail", "slack", "webhook"] as const;
@@ -69,28 +67,3 @@ export class KnownChannels extends AccountCache<Channel, readonly Channel[]> {
 
 /** One shared list, since most accounts have none. */
 const NO_CHANNELS: readonly Channel[] = [];
-
-/** A notification for a channel, and how long from now it is due. */
-interface DueAsk {
-  readonly message: NewNotification;
-  readonly afterMs: number;
-}
-
-/** The notifications for channels when an action begins to await approval: one at once, and perhaps a reminder later. */
-export function asksFor({ status }: Pick<Action, "status">, channels: readonly Channel[]): readonly DueAsk[] {
-  if (status !== "awaiting_approval" || channels.length === 0) return NO_ASKS;
-  return channels
-    .filter(({ enabled }) => enabled)
-    .flatMap((channel) => {
-      const { remindAfterMinutes: minutes } = channel;
-      const first = messagesTo(channel, "requested", 0);
-      return minutes === null ? first : [...first, ...messagesTo(channel, "reminded", minutes * 60_000)];
-    });
-}
-
-const NO_ASKS: readonly DueAsk[] = [];
-
-function messagesTo({ id, kind, to }: Channel, ask: AskKind, afterMs: number): readonly DueAsk[] {
-  if (kind !== "mail") return [{ message: { kind: "message", event: `${ask}:${id}`, target: id }, afterMs }];
-  return to.map((target, at) => ({ message: { kind: "mail", event: `${ask}:${id}:${at}`, target }, afterMs }));
-}

@@ -1,6 +1,6 @@
-import type { CachedSettingsStore } from "./account-settings.ts";
+import { type CachedSettingsStore, AccountCache } from "./account-settings.ts";
 import type { AuditEntry } from "./audit.ts";
-import type { Actor, Role } from "./roles.ts";
+import type { Actor, Role, Caller } from "./roles.ts";
 import { CREDENTIAL_ALERT_MS } from "./limits.ts";
 import type { HttpMethod } from "./target.ts";
 import type { CredentialAlert, NewNotification } from "./notification-events.ts";
@@ -142,6 +142,30 @@ export interface CredentialStore extends Pick<CachedSettingsStore<Credential>, "
   pruneAlerts(now: Date): Promise<boolean>;
   /** Notes that a host has sent the secret back. Returns whether this is the first time. */
   noteEcho(accountId: string, id: string, host: string, audit: AuditEntry): Promise<boolean>;
+}
+
+/** The credentials of all accounts, without their secrets, for creates. A send asks the store again. */
+export class KnownCredentials extends AccountCache<Credential, ReadonlyMap<string, Credential>> {
+  constructor(store: Pick<CredentialStore, "list" | "version">) {
+    super(store, (rows) => new Map(rows.map((row) => [row.name, row])));
+  }
+
+  /** Finds a credential by name. Null: none is known here. */
+  readonly find = (accountId: string, name: string): Credential | null => this.viewOf(accountId)?.get(name) ?? null;
+
+  /** The credentials of an account, by name. */
+  readonly of = (accountId: string): readonly Credential[] => [...(this.viewOf(accountId)?.values() ?? [])];
+}
+
+/** Owners may use every credential; agents only those that list their key. Others create nothing. */
+export function mayUse({ role, keyId }: Pick<Caller, "role" | "keyId">, { keys }: Pick<Credential, "keys">): boolean {
+  return role === "owner" || (role === "agent" && keyId !== null && keys.includes(keyId));
+}
+
+/** Whether owners should renew it, because its end is near. */
+export function expiresSoon(expiresAt: Date, now: Date): boolean {
+  const leftMs = expiresAt.getTime() - now.getTime();
+  return leftMs > 0 && leftMs <= CREDENTIAL_ALERT_MS;
 }
 
 /** The name of a credential in words, as people see it with a request. */

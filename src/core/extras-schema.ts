@@ -10,7 +10,7 @@ import {
   REASON_CHARS_MAX,
 } from "./limits.ts";
 import { BODY_KINDS } from "./body.ts";
-import type { StoredCount } from "./rule-count.ts";
+import type { StoredCount } from "./account-rules.ts";
 import { STATUS_CLASSES } from "./retry.ts";
 import { jsonIn } from "./json.ts";
 

@@ -12,7 +12,7 @@ export interface Grant {
   readonly keyId: string;
   /** The action with whose approval it was made. */
   readonly actionId: string;
-  /** Digest of everything that must be equal in the request (`src/grants/likeness.ts`). */
+  /** Digest of everything that must be equal in the request (`src/grants/grants.ts`). */
   readonly likeness: string;
   /** The paths of body members that may differ, and the maximum for numbers among them. */
   readonly vary: readonly string[];

@@ -1,7 +1,7 @@
 import type { Action, ActionRequest } from "./action.ts";
 import { type Ruling, type Stop, strictest } from "./action-policy.ts";
 import type { Caller } from "./roles.ts";
-import { countName, type RuleCount } from "./rule-count.ts";
+import { countName, type RuleCount } from "./account-rules.ts";
 
 /** The requester, as rules see them. */
 export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName" | "replaced"> {

@@ -4,8 +4,9 @@ import { jittered } from "./retry.ts";
 import { isTooLate, type TimelineEvent } from "./timeline.ts";
 import type { Action, ActionStatus } from "./action.ts";
 import { SYSTEM } from "./roles.ts";
-import { type Channel, asksFor } from "./channel.ts";
+import type { Channel } from "./channel.ts";
 import {
+  type AskKind,
   type CallbackEvent,
   eventName,
   isAboutAction,
@@ -162,6 +163,31 @@ function isDecidedByOthers(event: TimelineEvent, { approve, approvedBy }: Notify
   if (event.type === "cancelled") return approve && approvedBy === null && event.actor !== SYSTEM;
   const isDecision = event.type === "approved" || event.type === "rejected";
   return isDecision && event.actor !== `email:${email}`;
+}
+
+/** A notification for a channel, and how long from now it is due. */
+interface DueAsk {
+  readonly message: NewNotification;
+  readonly afterMs: number;
+}
+
+/** The notifications for channels when an action begins to await approval: one at once, and perhaps a reminder later. */
+export function asksFor({ status }: Pick<Action, "status">, channels: readonly Channel[]): readonly DueAsk[] {
+  if (status !== "awaiting_approval" || channels.length === 0) return NO_ASKS;
+  return channels
+    .filter(({ enabled }) => enabled)
+    .flatMap((channel) => {
+      const { remindAfterMinutes: minutes } = channel;
+      const first = messagesTo(channel, "requested", 0);
+      return minutes === null ? first : [...first, ...messagesTo(channel, "reminded", minutes * 60_000)];
+    });
+}
+
+const NO_ASKS: readonly DueAsk[] = [];
+
+function messagesTo({ id, kind, to }: Channel, ask: AskKind, afterMs: number): readonly DueAsk[] {
+  if (kind !== "mail") return [{ message: { kind: "message", event: `${ask}:${id}`, target: id }, afterMs }];
+  return to.map((target, at) => ({ message: { kind: "mail", event: `${ask}:${id}:${at}`, target }, afterMs }));
 }
 
 /**

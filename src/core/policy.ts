@@ -15,7 +15,7 @@ import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from
 import { methodsOf, type SentRequest } from "./method-overrides.ts";
 import { originOf, normalTarget } from "./target.ts";
 import { isCounted, mayRepeat, type RejectionCount, saysWhy } from "./rejections.ts";
-import type { RuleCount } from "./rule-count.ts";
+import type { RuleCount } from "./account-rules.ts";
 import type { CreateRefusal } from "./store.ts";
 import { retryAfterMs } from "./retry.ts";
 

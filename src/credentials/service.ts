@@ -1,10 +1,12 @@
 import { type AuditCounts, type AuditDetail, auditOf } from "../core/audit.ts";
-import type {
-  Credential,
-  CredentialKind,
-  CredentialPatch,
-  CredentialStore,
-  SealedCredential,
+import {
+  type Credential,
+  type CredentialKind,
+  type CredentialPatch,
+  type CredentialStore,
+  type SealedCredential,
+  type KnownCredentials,
+  mayUse,
 } from "../core/credential.ts";
 import { DomainError, invalidField, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
 import {
@@ -21,7 +23,6 @@ import { tryCredential, type TryNeeds } from "./try.ts";
 import { credentialPlace } from "./use.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { type KnownCredentials, mayUse } from "./known.ts";
 import { boundsFrom } from "./bounds.ts";
 import {
   type ChangeCredentialBody,

@@ -7,7 +7,7 @@ import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
 import { requireFree } from "../core/policy.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import type { OutboundRequest, Sender } from "../outbound/sender.ts";
-import type { ActivePauses } from "../pauses/active-pauses.ts";
+import type { ActivePauses } from "../pauses/pauses.ts";
 import { maskResponseHeaders, maskText } from "../receipts/masking.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
 import type { CredentialTestJson } from "./schemas.ts";

@@ -1,6 +1,12 @@
 import { type Action, type ActionRequest, isExpired } from "../core/action.ts";
 import { type AuditDetail, type AuditEntry, auditOf, auditOfSystem } from "../core/audit.ts";
-import type { Credential, CredentialBounds, RequestedCredential } from "../core/credential.ts";
+import {
+  type Credential,
+  type CredentialBounds,
+  type RequestedCredential,
+  type KnownCredentials,
+  mayUse,
+} from "../core/credential.ts";
 import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
 import { CREDENTIALS_HIDDEN_PER_HOST_MAX } from "../core/limits.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
@@ -16,7 +22,6 @@ import type { AppContext } from "../runtime/app-context.ts";
 import { describeBounds, forOneHost, outOfBounds } from "./bounds.ts";
 import { Echo, type EchoLane } from "./echo.ts";
 import { applyCredential, clashingHeader } from "./kinds.ts";
-import { type KnownCredentials, mayUse } from "./known.ts";
 import type { SealedPlace } from "../core/account-store.ts";
 
 /** A request as it is sent, and the secrets to mask in its answer. */

@@ -17,7 +17,7 @@ import type { CredentialUse } from "../credentials/use.ts";
 import { type Secrets, createSignedHeaders, type SecretsInUse } from "../crypto/secrets.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { Sender } from "../outbound/sender.ts";
-import type { ActivePauses } from "../pauses/active-pauses.ts";
+import type { ActivePauses } from "../pauses/pauses.ts";
 import type { Enqueue } from "../receipts/enqueue.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { WHOLE_SHARE } from "../runtime/membership.ts";

@@ -8,7 +8,7 @@ import {
   UNWRITTEN_RESULTS_BYTES_MAX,
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
-import { Counts } from "../core/counts.ts";
+import { Counts } from "../core/maps.ts";
 import type { Log } from "../observability/log.ts";
 import { hasFreeFile } from "../outbound/connections.ts";
 

@@ -21,7 +21,7 @@ import {
   PEOPLE_PER_ACCOUNT_MAX,
   MESSAGE_TIMEOUT_MS,
 } from "../core/limits.ts";
-import { isByManager } from "../core/makers.ts";
+import { isByManager } from "../core/account-store.ts";
 import { attemptMs } from "../core/outcome.ts";
 import { mayDo } from "../core/roles.ts";
 import { invitationLink } from "../core/team-store.ts";

@@ -4,7 +4,7 @@ import { type Change, step } from "../core/changes.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
 import { DECIDE_TRIES_MAX, LEASE_GRACE_MS } from "../core/limits.ts";
 import type { Outcome } from "../core/outcome.ts";
-import { countedOf, type RuleCount } from "../core/rule-count.ts";
+import { countedOf, type RuleCount } from "../core/account-rules.ts";
 import {
   type AttemptEnd,
   describeNotStarted,

@@ -6,10 +6,17 @@ import {
   DAY_MS,
   OVERVIEW_RANGES,
 } from "../core/limits.ts";
-import type { ActivityPage, ActivityStore, FirstStep } from "../core/activity-store.ts";
+import {
+  type ActivityPage,
+  type ActivityStore,
+  type FirstStep,
+  type ActivityGroup,
+  ActivityTally,
+  firstSlotOf,
+  RANGE_NAMES,
+} from "../core/activity.ts";
 import { type Clock, sleep } from "../core/clock.ts";
 import { type Store, StoreUnavailable } from "../core/store.ts";
-import { type ActivityGroup, ActivityTally, firstSlotOf, RANGE_NAMES } from "../core/activity.ts";
 
 interface CountActivityDeps {
   readonly store: Pick<Store, "isUnavailable"> & {

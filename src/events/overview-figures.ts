@@ -1,6 +1,8 @@
 import { DAY_MS, FAILING_HOSTS_SHOWN_MAX, HOUR_MS, OVERVIEW_NAMES_SHOWN_MAX, OVERVIEW_RANGES } from "../core/limits.ts";
-import type { ActivityName, HostSlot, NameLatency } from "../core/activity-store.ts";
 import {
+  type ActivityName,
+  type HostSlot,
+  type NameLatency,
   type ActivityFigures,
   type ActivityRow,
   type NameTotals,

@@ -1,4 +1,4 @@
-import { RecentMap } from "../core/recent-map.ts";
+import { RecentMap } from "../core/maps.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import {
   OVERVIEW_ACCOUNTS_MAX,
@@ -9,9 +9,15 @@ import {
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { AccountStore } from "../core/account-store.ts";
-import type { ActivityName, ActivitySpan, ActivityStore } from "../core/activity-store.ts";
+import {
+  type ActivityName,
+  type ActivitySpan,
+  type ActivityStore,
+  firstSlotOf,
+  type OverviewRange,
+  slotMsOf,
+} from "../core/activity.ts";
 import type { ActionStore, ScheduledRetries, WaitingApprovals } from "../core/store.ts";
-import { firstSlotOf, type OverviewRange, slotMsOf } from "../core/activity.ts";
 import { type CountActivity, keptSince } from "./activity-job.ts";
 import { failingHosts, overviewFigures, sumHostHours, type OverviewFigures, shownNames } from "./overview-figures.ts";
 

@@ -9,14 +9,25 @@ import { auditOf } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import { accountFull, DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
 import { type FindGrant, type Grant, type Granted, type GrantTerms, isInForce } from "../core/grant.ts";
-import { GRANT_CALLS_MAX, GRANT_MINUTES_MAX, GRANT_VARY_MAX, GRANTS_LISTED_MAX, GRANTS_MAX } from "../core/limits.ts";
-import { hasEnded } from "../core/makers.ts";
+import {
+  GRANT_CALLS_MAX,
+  GRANT_MINUTES_MAX,
+  GRANT_VARY_MAX,
+  GRANTS_LISTED_MAX,
+  GRANTS_MAX,
+  GRANT_BODY_CHARS_MAX,
+  GRANT_FIELDS_MAX,
+} from "../core/limits.ts";
+import { hasEnded } from "../core/account-store.ts";
 import { authorize, type Caller, mayDo } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
 import { createApiRoutes, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { fieldText, describeLikeness, plainNumber } from "./likeness.ts";
+import { unknownExtras } from "../core/extras.ts";
+import { bodyMemberOf, contentTypeOf, isJsonMember } from "../core/body.ts";
+import { type JsonLeaf, jsonLeaves } from "../core/json-tree.ts";
+import { sentTarget } from "../core/target.ts";
 
 const grantIdSchema = t.idSchema("grt", "Id of a grant.", "GrantId");
 
@@ -276,4 +287,60 @@ export function grantRoutes({ grantService }: { readonly grantService: Pick<Gran
         answers: { 204: { description: "Nothing passes by it any more.", schema: null } },
       }),
     );
+}
+
+/**
+ * A digest of everything in a request that must be equal: the target as it is sent, method, headers, callback, when it is sent
+ * and how it is retried, and the body without the members that may differ. The requester's texts may differ. Null: its body
+ * can't be compared.
+ */
+export function describeLikeness(
+  request: ActionRequest,
+  vary: readonly string[],
+  hashOf: (text: string) => string,
+): string | null {
+  const { method, url, headers, callback, onUnknown, retries, extras } = request;
+  const body = bodyParts(request, new Set(vary));
+  if (body === null) return null;
+  const { hostname, host, path, query } = sentTarget(url);
+  const pairs = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const sorted = pairs.toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const { bodyKind, runAt, delaySeconds, timeoutMs, backoff, giveUpOn, credential } = extras;
+  const repeating = [timeoutMs, onUnknown, retries, backoff, giveUpOn];
+  const sending = [delaySeconds === undefined ? runAt : null, delaySeconds, ...repeating, unknownExtras(extras)];
+  const scheme = url.slice(0, url.indexOf(":")).toLowerCase();
+  const sent = [method, scheme, hostname, host, path, query, sorted, bodyKind, contentTypeOf(request), body];
+  // Left out without a credential, so that digests of earlier versions stay the same.
+  const by = credential === undefined ? [] : [{ credential: credential.id }];
+  return hashOf(JSON.stringify([...sent, callback, ...sending, ...by]));
+}
+
+/** The value of a member that may differ, as it is written; null: it is missing, or no plain value. */
+function fieldText(request: ActionRequest, path: string): string | null {
+  return requestFields(request)?.find((field) => field.path === path)?.text ?? null;
+}
+
+/** The number in a JSON text; null: it is none, or can't be compared exactly. */
+export function plainNumber(text: string | null): number | null {
+  return text !== null && PLAIN_NUMBER.test(text) ? Number(text) : null;
+}
+
+/** A decimal that is short enough for a double to hold exactly. */
+const PLAIN_NUMBER = /^(0|[1-9]\d{0,11})(\.\d{1,3})?$/;
+
+/** The body to compare, without the values of members that may differ, each of which must be there once. */
+function bodyParts(request: ActionRequest, vary: ReadonlySet<string>): unknown {
+  if (vary.size === 0) return [request.body];
+  const fields = requestFields(request);
+  if (fields === null || fields.filter(({ path }) => vary.has(path)).length !== vary.size) return null;
+  return fields.map(({ path, text }) => (vary.has(path) ? [path] : [path, text]));
+}
+
+/** The plain values of a JSON body with their paths; null: it is no JSON body, or too large to compare. */
+export function requestFields(request: ActionRequest): readonly JsonLeaf[] | null {
+  const { body } = request;
+  const member = bodyMemberOf(request);
+  if (body === null || member === null || !isJsonMember(member) || body.length > GRANT_BODY_CHARS_MAX) return null;
+  const fields = jsonLeaves(body, "body", GRANT_FIELDS_MAX);
+  return fields === null || fields.length > GRANT_FIELDS_MAX ? null : fields;
 }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Counts } from "../core/counts.ts";
+import { Counts } from "../core/maps.ts";
 import {
   BODY_CHUNKS_MAX,
   BODY_CHUNKS_PER_TURN_MAX,

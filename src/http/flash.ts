@@ -4,7 +4,7 @@ import { isJsonObject } from "../core/json.ts";
 import { FLASH_COOKIE_CHARS_MAX, FLASH_COOKIES_MAX, FLASH_MS_MAX } from "../core/limits.ts";
 import type { Person } from "../core/session.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import { cookieIn } from "./cookies.ts";
+import { cookieIn } from "./session.ts";
 import type { RequestContext } from "./request.ts";
 import { seeOther } from "./response.ts";
 

@@ -9,6 +9,8 @@ import {
   REQUEST_BODY_BYTES_MAX,
   SMALL_BODY_BYTES,
   UNPROVED_BODY_BYTES_MAX,
+  FORM_BYTES_MAX,
+  FORM_FIELDS_MAX,
 } from "../core/limits.ts";
 import { holderIdOf } from "../core/roles.ts";
 import { holdBody, lengthOf } from "./body.ts";
@@ -42,7 +44,7 @@ export async function readOptionalJson(
  * Reads the bytes of a body. Throws `payload_too_large` beyond `limit` or, until the client is authenticated, beyond
  * `UNPROVED_BODY_BYTES_MAX`. So read a session before its form.
  */
-export async function readBytes(context: RequestContext, limit: number): Promise<Uint8Array> {
+async function readBytes(context: RequestContext, limit: number): Promise<Uint8Array> {
   const bytesMax = context.caller === null ? Math.min(limit, UNPROVED_BODY_BYTES_MAX) : limit;
   const length = lengthOf(context.request) ?? 0;
   if (length > bytesMax) throw tooLarge(bytesMax);
@@ -136,7 +138,7 @@ function checkBounds(bytes: Uint8Array): Extract<JsonScan, "plain" | "exact"> {
   return scan;
 }
 
-export function decodeUtf8(bytes: Uint8Array, what: string): string {
+function decodeUtf8(bytes: Uint8Array, what: string): string {
   try {
     return UTF_8.decode(bytes);
   } catch {
@@ -154,4 +156,41 @@ function orInvalid<Value>(parse: () => Value): Value {
 
 function invalid(message: string): DomainError {
   return new DomainError("invalid_request", message);
+}
+
+/** The fields of a form, by name. */
+export type Form = ReadonlyMap<string, string>;
+
+/** Whether the body is an HTML form rather than JSON. */
+export function isForm({ headers }: Request): boolean {
+  const { essence, charsets } = readMediaType(headers.get("content-type") ?? "");
+  return essence === "application/x-www-form-urlencoded" && charsets.every((charset) => charset === "utf-8");
+}
+
+/**
+ * Reads a form. Throws `invalid_content_type`, `payload_too_large` or `invalid_request`. Check its origin before
+ * (`own-origin.ts`).
+ */
+export async function readForm(context: RequestContext): Promise<Form> {
+  const { headers } = context.request;
+  const encoding = headers.get("content-encoding") ?? "identity";
+  if (!isForm(context.request) || encoding.toLowerCase() !== "identity") {
+    throw new DomainError(
+      "invalid_content_type",
+      "Send the form as `Content-Type: application/x-www-form-urlencoded`.",
+    );
+  }
+  const fields = new URLSearchParams(decodeUtf8(await readBytes(context, FORM_BYTES_MAX), "The form"));
+  const form = new Map(fields);
+  if (form.size > FORM_FIELDS_MAX)
+    throw new DomainError("invalid_request", `The form has more than ${FORM_FIELDS_MAX} fields.`);
+  // If a form has two decisions, it is unknown which one was meant.
+  if (form.size < fields.size)
+    throw new DomainError("invalid_request", "The form has a field twice. Load the page again, then send its form.");
+  return form;
+}
+
+/** The query without empty fields, which forms also send. */
+export function withoutEmpty(search: string): string {
+  return new URLSearchParams([...new URLSearchParams(search)].filter(([, value]) => value !== "")).toString();
 }

@@ -9,8 +9,17 @@ import { answerMetrics, type MetricsDeps } from "./system-routes.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { Authenticate } from "../core/session.ts";
 import { type Clock, within } from "../core/clock.ts";
-import { clientAddressOf, type IsTrustedProxy } from "./client-address.ts";
-import { bindContext, contextOf, isMcpPath, nameRequest, noTarget, type RequestContext, targetOf } from "./request.ts";
+import {
+  clientAddressOf,
+  type IsTrustedProxy,
+  bindContext,
+  contextOf,
+  isMcpPath,
+  nameRequest,
+  noTarget,
+  type RequestContext,
+  targetOf,
+} from "./request.ts";
 import { networkOf } from "../core/addresses.ts";
 import type { Guard } from "./own-origin.ts";
 import { MethodNotAllowed } from "../api/errors.ts";

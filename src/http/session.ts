@@ -4,10 +4,9 @@ import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { accountStopped } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { CONFIRM_EMAIL_FIELD, CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
-import { type Form, readForm } from "./form.ts";
+import { type Form, readForm } from "./read-body.ts";
 import { pathAndQuery, type RequestContext } from "./request.ts";
 import { networkOf } from "../core/addresses.ts";
-import { createOwnCookie, type OwnCookie } from "./cookies.ts";
 import { createOwnOrigin } from "./own-origin.ts";
 import { EarlyAnswer } from "./errors.ts";
 import { page } from "./response.ts";
@@ -217,3 +216,28 @@ export function createPersonRoutes(personOf: PersonOf, askToLogIn: (context: Req
     throw new EarlyAnswer(await askToLogIn(context));
   });
 }
+
+/** On https, the cookie is never sent in clear, and the prefix `__Host-` keeps other hosts of the domain from setting it. */
+export function createOwnCookie(baseUrl: string, bare: string, form: RegExp, lastsMs: number) {
+  const isSecure = baseUrl.startsWith("https:");
+  const name = isSecure ? `__Host-${bare}` : bare;
+  const ending = `; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
+  return {
+    /** The value in a request; null: it is missing or malformed. */
+    read(headers: Headers): string | null {
+      const value = cookieIn(headers, name) ?? "";
+      return form.test(value) ? value : null;
+    },
+    /** Values of `Set-Cookie`. */
+    set: (value: string) => `${name}=${value}${ending}; Max-Age=${lastsMs / 1_000}`,
+    clear: () => `${name}=${ending}; Max-Age=0`,
+  };
+}
+
+/** The value of the first cookie with this name; null: there is none. */
+export function cookieIn(headers: Headers, name: string): string | null {
+  const pairs = (headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? null;
+}
+
+type OwnCookie = ReturnType<typeof createOwnCookie>;

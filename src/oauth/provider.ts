@@ -28,7 +28,7 @@ import Type from "typebox";
 import { compile } from "../api/check.ts";
 import { auditOfSystem } from "../core/audit.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { hasEnded } from "../core/makers.ts";
+import { hasEnded } from "../core/account-store.ts";
 import { OAUTH_KINDS, type OAuthArtifact } from "../core/oauth-store.ts";
 
 /** The person that the library works for. The endpoints of clients have none. */

@@ -3,7 +3,7 @@ import type { InteractionResults, Provider } from "oidc-provider";
 import type { CreateKeyBody } from "../accounts/key-schemas.ts";
 import type { KeyService } from "../accounts/keys.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { RecentMap } from "../core/recent-map.ts";
+import { RecentMap } from "../core/maps.ts";
 import { type Actor, authorize, type Caller } from "../core/roles.ts";
 import { storedClient } from "./account-clients.ts";
 import {

@@ -9,9 +9,8 @@ import {
   KEPT_PAUSES_MAX,
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
-import { Counts } from "../core/counts.ts";
+import { Counts, RecentMap } from "../core/maps.ts";
 import { type Address, urlHostOf } from "../core/addresses.ts";
-import { RecentMap } from "../core/recent-map.ts";
 import type { ParsedTarget } from "../core/target.ts";
 import type { NotSent } from "../core/outcome.ts";
 import { afterReading } from "./deadline.ts";

@@ -3,19 +3,29 @@ import { pauseIdSchema, pauseKind, pauseReason } from "../api/action-schemas.ts"
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import type { Revocation } from "../core/account-store.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditOf, auditOfSystem } from "../core/audit.ts";
 import type { Decide } from "../core/changes.ts";
 import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
-import { PAUSES_MAX } from "../core/limits.ts";
-import { type Pause, pauseDetail, resumed } from "../core/pause.ts";
-import { accountStopped, authorize, type Caller, madeBy, notManager } from "../core/roles.ts";
+import { PAUSES_MAX, CANCEL_BATCH_MAX } from "../core/limits.ts";
+import {
+  type Pause,
+  pauseDetail,
+  resumed,
+  type PauseScope,
+  type PauseStore,
+  type PauseSubject,
+  pausesOf,
+  subjectKey,
+} from "../core/pause.ts";
+import { accountStopped, authorize, type Caller, madeBy, notManager, SYSTEM } from "../core/roles.ts";
 import { checkHost } from "../core/target.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
 import { jsonOf, noContent } from "../http/response.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import type { ActivePauses } from "./active-pauses.ts";
-import { createCanceller } from "./canceller.ts";
+import { AccountCache } from "../core/account-settings.ts";
+import { Counts } from "../core/maps.ts";
+import { StoreUnavailable } from "../core/store.ts";
 
 interface PauseRequest {
   /** Null: not one key. */
@@ -232,4 +242,125 @@ export function pauseRoutes({
         answers: { 204: { description: "The pause has ended.", schema: null } },
       }),
     );
+}
+
+/** The pauses in force, cached for the delivery queues and for answers. A claim checks the store, which is authoritative. */
+export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>> {
+  /** Subjects whose pause is being written. Nothing of theirs is started meanwhile. */
+  readonly #blocked = new Counts();
+
+  constructor(store: Pick<PauseStore, "inForce">) {
+    const list = (accountId: string | null) => store.inForce(accountId);
+    super({ list }, (pauses) => new Map(pauses.map((pause) => [subjectKey(pause), pause])));
+  }
+
+  /** The pause that stops actions of this lane. Of several, the widest: service, account, key, host. */
+  readonly pauseOf = (scope: PauseScope): Pause | null => {
+    const pauses = this.viewOf(scope.accountId);
+    return pauses === undefined
+      ? null
+      : (pausesOf(scope).flatMap((one) => pauses.get(subjectKey(one)) ?? [])[0] ?? null);
+  };
+
+  /** Whether the account signed up and the operator has not allowed it. */
+  readonly isStopped = (accountId: string): boolean => {
+    return this.viewOf(accountId)?.has(subjectKey({ accountId, kind: "sign_up", subject: accountId })) === true;
+  };
+
+  /** Whether no attempt of this lane may start. */
+  readonly isPaused = (scope: PauseScope): boolean => {
+    if (this.#blocked.size > 0 && pausesOf(scope).some((one) => this.#blocked.has(subjectKey(one)))) return true;
+    return this.pauseOf(scope) !== null;
+  };
+
+  /** Starts nothing of the subject while `write` runs, then reads the account's pauses again, even if the write failed. */
+  async whilePausing<T>(subject: PauseSubject, write: () => Promise<T>): Promise<T> {
+    const name = subjectKey(subject);
+    this.#blocked.add(name);
+    try {
+      return await write();
+    } finally {
+      await this.refresh(subject.accountId, () => this.#blocked.remove(name));
+    }
+  }
+}
+
+/**
+ * Cancels the unfinished actions of revoked keys in batches. The key stays paused until none is left, so that an action
+ * whose attempt fails meanwhile is not sent again, and until no other node takes the key any more. It goes on after a restart.
+ */
+function createCanceller(
+  app: AppContext,
+  paused: Pick<ActivePauses, "refresh">,
+  cancel: Decide,
+  takenElsewhereMs: number,
+) {
+  const { clock, log } = app;
+  const { accounts, pauses } = app.store;
+  const stopped = new AbortController();
+  let last = Promise.resolve();
+
+  /** Cancels a batch. True: there may be more. False also if nothing could be cancelled, since the next step would be the same. */
+  const step = async (pause: Pause): Promise<boolean> => {
+    const { id: pauseId, accountId, subject, createdBy: actor } = pause;
+    const { ids, isSending } = await pauses.unfinished(accountId, subject, CANCEL_BATCH_MAX);
+    if (ids.length === 0 && !isSending) {
+      const at = clock.now();
+      // It may have been paused long before.
+      const revokedAt = (await accounts.findKey(accountId, subject))?.revokedAt ?? pause.createdAt;
+      const leftMs = revokedAt.getTime() + takenElsewhereMs - at.getTime();
+      if (leftMs > 0) {
+        clock.after(leftMs, () => void run());
+        return false;
+      }
+      await pauses.end(accountId, pauseId, { at, by: SYSTEM, audit: auditOfSystem(accountId, resumed(pause), at) });
+      await paused.refresh(accountId);
+    }
+    const caller: Caller = {
+      accountId,
+      keyId: null,
+      keyName: actor,
+      role: "owner",
+      hold: "none",
+      actor,
+      clearsUp: true,
+    };
+    // Concurrently, so that they share commits.
+    const cancelled = await Promise.all(
+      ids.map((id) => cancel(caller, id, "The key that created it was revoked.").then(() => true, falseIfRefused)),
+    );
+    return cancelled.includes(true);
+  };
+
+  const cancelAll = async (): Promise<void> => {
+    if (stopped.signal.aborted) return;
+    for (const pause of await pauses.inForce(null)) {
+      while (pause.cancels && !stopped.signal.aborted && (await step(pause)));
+    }
+  };
+
+  /** Cancels as much as possible now, after earlier runs. Never rejects. */
+  const run = (): Promise<void> => {
+    last = last.then(cancelAll).catch((error: unknown) => {
+      // `Outage` reports that the store is unavailable; `reconcile` continues when it is back.
+      if (error instanceof StoreUnavailable) return;
+      log.error("pauses.cancel_failed", { error: error instanceof Error ? error.name : "unknown" });
+    });
+    return last;
+  };
+
+  return {
+    run,
+    /** Starts nothing more. Resolves when the present run has ended. */
+    async stop(): Promise<void> {
+      stopped.abort();
+      await last;
+    },
+  };
+}
+
+/** False if the cancel was refused, because the action has ended or is being sent; rethrows other errors. */
+function falseIfRefused(error: unknown): false {
+  if (error instanceof DomainError) return false;
+  throw error;
 }

@@ -1,9 +1,8 @@
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { type Action, nextRetryAt } from "../core/action.ts";
 import { NO_EXTRAS, ownRetrySettings, textsIn, unknownExtras } from "../core/extras.ts";
-import type { PastAttempt } from "../core/attempts.ts";
+import { type PastAttempt, operationsOf } from "../core/changes.ts";
 import { bodyMemberJson } from "../core/body.ts";
-import { operationsOf } from "../core/changes.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Pause, PauseOf } from "../core/pause.ts";
 import { type Caller, viewerOf, viewOf } from "../core/roles.ts";

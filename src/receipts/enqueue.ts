@@ -1,7 +1,7 @@
 import type { Action, Result } from "../core/action.ts";
-import { asksFor, type Channel } from "../core/channel.ts";
+import type { Channel } from "../core/channel.ts";
 import type { Ids } from "../core/ids.ts";
-import { notificationsFor } from "../core/notification.ts";
+import { asksFor, notificationsFor } from "../core/notification.ts";
 import { type CallbackEvent, hostOf, type NewNotification } from "../core/notification-events.ts";
 import type { OutboxRow } from "../core/store.ts";
 import { isTooLate, type TimelineEvent } from "../core/timeline.ts";

@@ -1,6 +1,6 @@
 import type { Action, Result } from "../core/action.ts";
 import { extrasText } from "../core/extras.ts";
-import type { PastAttempt } from "../core/attempts.ts";
+import type { PastAttempt } from "../core/changes.ts";
 import { MASKED_AT_ONCE_CHARS_MAX, MASKED_INLINE_CHARS_MAX } from "../core/limits.ts";
 import { type ScopedCaller, type Viewer, viewerOf, viewOf } from "../core/roles.ts";
 import { maskAction, maskedEvent } from "./masked-action.ts";

@@ -2,7 +2,7 @@ import { bodyMemberOf } from "../core/body.ts";
 import { PLAIN_NUMBER, unitsIn } from "../core/decimal.ts";
 import type { Issue } from "../core/domain-error.ts";
 import { BUDGET_KEPT_MS, BUDGET_WINDOW_PARTS, DAY_MS, HOUR_MS, MINUTE_MS } from "../core/limits.ts";
-import type { RuleCount } from "../core/rule-count.ts";
+import type { RuleCount } from "../core/account-rules.ts";
 import { isZone, NO_ZONE, type Period, periodOf } from "../core/zones.ts";
 import { compileValue, ExpressionError } from "./expression.ts";
 import { type CallFacts, INEXACT, type KeyFacts, type RuledRequest, Undecidable } from "./facts.ts";

@@ -10,7 +10,7 @@ import {
   DRY_RUNS_PER_ACCOUNT_MAX,
 } from "../core/limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
-import { CountParts, type RuleCount } from "../core/rule-count.ts";
+import { CountParts, type RuleCount } from "../core/account-rules.ts";
 import { NO_SEARCH } from "../core/search.ts";
 import type { ActionStore, Store } from "../core/store.ts";
 import { seeAll } from "../receipts/see.ts";

@@ -16,8 +16,7 @@ import {
 import { KEYS_LISTED_MAX } from "../core/limits.ts";
 import { isHeldBy } from "../core/policy.ts";
 import { describeActor, mayDo } from "../core/roles.ts";
-import { countName, type RuleCount } from "../core/rule-count.ts";
-import type { RuleRow } from "../core/account-rules.ts";
+import { countName, type RuleCount, type RuleRow } from "../core/account-rules.ts";
 import type { Store } from "../core/store.ts";
 import { isSend } from "../core/timeline.ts";
 import { createTurnShare } from "../runtime/fair-share.ts";

@@ -1,12 +1,11 @@
 import { bodyCheck } from "../api/check.ts";
-import type { RuleRow } from "../core/account-rules.ts";
+import { type RuleRow, countName, type RuleCount } from "../core/account-rules.ts";
 import { type Ruling, strictest } from "../core/action-policy.ts";
 import { bodyMemberOf } from "../core/body.ts";
 import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts";
 import type { Judgement } from "../core/judge.ts";
 import { RULE_NEEDS_MAX, RULE_WARNING_STEPS_MAX } from "../core/limits.ts";
 import { methodsOf } from "../core/method-overrides.ts";
-import { countName, type RuleCount } from "../core/rule-count.ts";
 import { isUnder, normalPrefix, readHost } from "../core/target.ts";
 import { isZone, NO_ZONE, windowCheck } from "../core/zones.ts";
 import { type Counter, compileCounters, toRuleCount } from "./counting.ts";

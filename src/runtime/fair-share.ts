@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../core/clock.ts";
-import { Counts } from "../core/counts.ts";
+import { Counts } from "../core/maps.ts";
 import { TURN_MS_MAX } from "../core/limits.ts";
 import { DomainError } from "../core/domain-error.ts";
 

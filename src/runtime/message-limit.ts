@@ -6,7 +6,7 @@ import {
   HOUR_MS,
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
-import { RecentMap } from "../core/recent-map.ts";
+import { RecentMap } from "../core/maps.ts";
 
 /**
  * Limits messages that somebody requests and that are sent at once, not through the outbox with its own limits. Throws

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { ENTER_KEY, firstActionCall } from "../../src/api/first-action.ts";
+import { ENTER_KEY, firstActionCall } from "../../src/api/code-samples.ts";
 import { firstKeysText } from "../../src/app/first-keys.ts";
 import { createFirstStepService } from "../../src/accounts/first-steps.ts";
 import { FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
-import type { FirstStep, NewestAction } from "../../src/core/activity-store.ts";
+import type { FirstStep, NewestAction } from "../../src/core/activity.ts";
 import { FakeClock } from "../support/clock.ts";
 import { NOON } from "../support/factory.ts";
 import { ownerOf } from "../support/owner.ts";

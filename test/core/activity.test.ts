@@ -8,7 +8,15 @@ import {
   DAY_MS,
   OVERVIEW_RANGES,
 } from "../../src/core/limits.ts";
-import { type ActivitySlot, ActivityTally, firstSlotOf, RANGE_NAMES, slotMsOf } from "../../src/core/activity.ts";
+import {
+  type ActivitySlot,
+  ActivityTally,
+  firstSlotOf,
+  RANGE_NAMES,
+  slotMsOf,
+  type ActivityPage,
+  type ActivityStore,
+} from "../../src/core/activity.ts";
 import { createCountActivity, createPruneActivity } from "../../src/events/activity-job.ts";
 import {
   addDuration,
@@ -19,7 +27,6 @@ import {
   percentilesOf,
   withoutHistograms,
 } from "../../src/core/histogram.ts";
-import type { ActivityPage, ActivityStore } from "../../src/core/activity-store.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { FakeClock } from "../support/clock.ts";
 import { ACCOUNT, later, NOON } from "../support/factory.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "../../src/core/limits.ts";
 import type { Action } from "../../src/core/action.ts";
-import { mayHaveTooMany, pastAttempts, responseToKeep } from "../../src/core/attempts.ts";
-import { retry, type KeptResponse } from "../../src/core/changes.ts";
+import { mayHaveTooMany, pastAttempts, responseToKeep, retry, type KeptResponse } from "../../src/core/changes.ts";
 import { startAttempt } from "../../src/core/settle.ts";
 import type { TimelineEntry } from "../../src/core/timeline.ts";
 import { aDecision, anAction, anAttempt, answered, aResult, later, settled } from "../support/factory.ts";

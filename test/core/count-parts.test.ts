@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { CountParts } from "../../src/core/rule-count.ts";
+import { CountParts } from "../../src/core/account-rules.ts";
 import { aRuleCount } from "../support/factory.ts";
 
 interface Part {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Pause, withPauses } from "../../src/core/pause.ts";
-import { ActivePauses } from "../../src/pauses/active-pauses.ts";
+import { ActivePauses } from "../../src/pauses/pauses.ts";
 import type { ActionStatus } from "../../src/core/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../../src/core/timeline.ts";
 import { aPause, later } from "../support/factory.ts";

@@ -9,7 +9,7 @@ import { openPostgres, type PostgresPool } from "../../db/postgres/connection.ts
 import { openTx } from "../../db/postgres/tx.ts";
 import { NO_FILTER, type Store } from "../../src/core/store.ts";
 import { approve, cancel } from "../../src/core/changes.ts";
-import { countedOf } from "../../src/core/rule-count.ts";
+import { countedOf } from "../../src/core/account-rules.ts";
 import { NO_SEARCH } from "../../src/core/search.ts";
 import {
   ACCOUNT,

@@ -3,7 +3,7 @@ import { openStore } from "../../db/open.ts";
 import { lockQuery } from "../../db/postgres/queries.ts";
 import { pauseLock } from "../../db/sql/locks.ts";
 import type { OutboxStore, Store } from "../../src/core/store.ts";
-import { countedOf } from "../../src/core/rule-count.ts";
+import { countedOf } from "../../src/core/account-rules.ts";
 import type { Notification } from "../../src/core/notification.ts";
 import { approve, cancel, retry } from "../../src/core/changes.ts";
 import { BULK_RUNNING_MAX, HELD_PER_KEY_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";

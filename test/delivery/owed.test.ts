@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES, type ActionStatus } from "../../src/core/action.ts";
-import { asksFor } from "../../src/core/channel.ts";
 import { aChannel, anAttempt } from "../support/factory.ts";
 import type { Actor } from "../../src/core/roles.ts";
-import { notificationsFor, notificationHosts } from "../../src/core/notification.ts";
+import { asksFor, notificationHosts, notificationsFor } from "../../src/core/notification.ts";
 import { askOf, type CallbackEvent, hostOf, type NewNotification } from "../../src/core/notification-events.ts";
 
 const EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {

@@ -14,10 +14,11 @@ import {
   type NameTotals,
   type OverviewRange,
   RANGE_NAMES,
+  type ActivityName,
+  type ActivitySpan,
 } from "../../src/core/activity.ts";
 import { createOverview } from "../../src/events/overview.ts";
 import { mergeHistograms } from "../../src/core/histogram.ts";
-import type { ActivityName, ActivitySpan } from "../../src/core/activity-store.ts";
 import { FakeClock } from "../support/clock.ts";
 import { ACCOUNT, anApiKey, later, NOON } from "../support/factory.ts";
 import { aGroup } from "../support/overview.ts";

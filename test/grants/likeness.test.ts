@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { ActionRequest } from "../../src/core/action.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
 import { GRANT_BODY_CHARS_MAX, GRANT_FIELDS_MAX } from "../../src/core/limits.ts";
-import { describeLikeness } from "../../src/grants/likeness.ts";
+import { describeLikeness } from "../../src/grants/grants.ts";
 import { aRequest, NOON } from "../support/factory.ts";
 
 const BASE = { body: '{"amount":1,"to":"acme"}', headers: { "X-Tenant": "a", "X-Plan": "b" } };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { proxyMatcher } from "../../src/config/values.ts";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../../src/core/limits.ts";
-import { clientAddressOf } from "../../src/http/client-address.ts";
+import { clientAddressOf } from "../../src/http/request.ts";
 import { networkOf } from "../../src/core/addresses.ts";
 
 const PROXY = "10.0.0.1";

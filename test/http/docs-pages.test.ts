@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ENTER_KEY, firstActionCall } from "../../src/api/first-action.ts";
+import { ENTER_KEY, firstActionCall } from "../../src/api/code-samples.ts";
 import { HTTP_STATUS } from "../../src/api/errors.ts";
 import { OPERATIONS } from "../support/operations.ts";
 import { RISKS } from "../../src/approvals/risks.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ActionJson } from "../../src/api/action-schemas.ts";
 import { compile } from "../../src/api/check.ts";
-import { ReceiptJson } from "../../src/receipts/schema.ts";
+import { ReceiptJson } from "../../src/receipts/receipt.ts";
 import { pageHeaders } from "../../src/http/response.ts";
 import { SHEET_STYLE } from "../../src/ui/sheet-style.ts";
 import { at, OPERATIONS } from "../support/openapi.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Role } from "../../src/core/roles.ts";
 import type { Action, Result, ActionStatus } from "../../src/core/action.ts";
-import type { PastAttempt } from "../../src/core/attempts.ts";
+import type { PastAttempt } from "../../src/core/changes.ts";
 import { ERROR_KINDS } from "../../src/core/outcome.ts";
 import type { TimelineEntry, TimelineEvent } from "../../src/core/timeline.ts";
 import { Controls } from "../../src/pages/action/action-controls.tsx";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ACTION_STATUSES, isTerminal } from "../../src/core/action.ts";
 import { RECEIPT_RELOAD_SECONDS_MAX, RECEIPT_RELOAD_SECONDS_MIN } from "../../src/core/limits.ts";
 import type { TimelineEntry, TimelineEvent } from "../../src/core/timeline.ts";
-import { partIn, receiptHistory, receiptReloadSeconds } from "../../src/receipts/history.ts";
+import { partIn, receiptHistory, receiptReloadSeconds } from "../../src/receipts/receipt.ts";
 import { anAttempt, later, NOON } from "../support/factory.ts";
 
 const ATTEMPT = anAttempt(1, { response_code: 500 });

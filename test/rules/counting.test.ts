@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { DomainError } from "../../src/core/domain-error.ts";
-import type { RuleCount } from "../../src/core/rule-count.ts";
+import type { RuleCount } from "../../src/core/account-rules.ts";
 import { unitsIn } from "../../src/core/decimal.ts";
 import { requestFacts, type RuledRequest, withoutIds } from "../../src/rules/facts.ts";
 import { decideByWalks, ruleFrom, CompiledRules } from "../../src/rules/rule.ts";

@@ -1,14 +1,13 @@
-import type { RuleCount } from "../../src/core/rule-count.ts";
+import type { RuleCount, RuleRow } from "../../src/core/account-rules.ts";
 import type { Grant } from "../../src/core/grant.ts";
 import type { CredentialRequest, SealedCredential } from "../../src/core/credential.ts";
-import type { RuleRow } from "../../src/core/account-rules.ts";
 import { DomainError } from "../../src/core/domain-error.ts";
 import { createEnqueue } from "../../src/receipts/enqueue.ts";
 import { type Action, type ActionRequest, firstState, type Result } from "../../src/core/action.ts";
 import { NO_EXTRAS } from "../../src/core/extras.ts";
 import type { Channel } from "../../src/core/channel.ts";
 import type { AuditEntry, AuditFilter } from "../../src/core/audit.ts";
-import { type Change } from "../../src/core/changes.ts";
+import type { Change } from "../../src/core/changes.ts";
 import type { Answered, Outcome } from "../../src/core/outcome.ts";
 import type { MemberRole } from "../../src/core/roles.ts";
 import type { Joining, StoredInvitation } from "../../src/core/team-store.ts";

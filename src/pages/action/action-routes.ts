@@ -1,12 +1,11 @@
 import { DECISIONS } from "../../core/action.ts";
-import { wholeAttempt } from "../../core/attempts.ts";
+import { wholeAttempt, isHeldIn } from "../../core/changes.ts";
 import { choiceInForm, type RefusedDecision, requestInForm } from "../decisions/decision-form.tsx";
 import { type ById, personPages, type PageDeps } from "../frame/page-deps.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "../rules/grant-form.tsx";
 import { asSent, maskedPause } from "../../receipts/masked-action.ts";
 import { see, seeHistory } from "../../receipts/see.ts";
 import { mayDo, viewerOf } from "../../core/roles.ts";
-import { isHeldIn } from "../../core/changes.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import { actionPage, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";

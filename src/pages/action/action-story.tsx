@@ -4,7 +4,7 @@ import { mayDo, type Role } from "../../core/roles.ts";
 import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../../core/action.ts";
 import { mayBeSentBefore } from "../../core/changes.ts";
 import { errorKindOf } from "../../core/outcome.ts";
-import { firstAction } from "../../api/first-action.ts";
+import { firstAction } from "../../api/code-samples.ts";
 import { latestDecision, type TimelineEntry } from "../../core/timeline.ts";
 import { sentence, time, until, untrustedLines, untrusted, actorName } from "../../ui/parts.tsx";
 import { counted, duration, inThisRun, lateText } from "../../ui/text.ts";

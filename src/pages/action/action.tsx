@@ -5,7 +5,7 @@ import { type DecisionHistory, risksOfRequest } from "../../approvals/facts.ts";
 import { policySource } from "../../core/action-policy.ts";
 import { nextRetryAt, runAtOf } from "../../core/action.ts";
 import { REQUESTER_LABELS, requesterTexts, unknownExtras } from "../../core/extras.ts";
-import type { PastAttempt } from "../../core/attempts.ts";
+import type { PastAttempt } from "../../core/changes.ts";
 import { ACTION_ID } from "../../core/ids.ts";
 import { describeActor, mayDo } from "../../core/roles.ts";
 import { pathOf } from "../../core/search.ts";

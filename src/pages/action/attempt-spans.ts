@@ -1,5 +1,5 @@
 import { type ActionStatus, isTerminal } from "../../core/action.ts";
-import type { PastAttempt } from "../../core/attempts.ts";
+import type { PastAttempt } from "../../core/changes.ts";
 import { isTooLate, type TimelineEntry, type TimelineEvent } from "../../core/timeline.ts";
 
 /** The kinds of periods, in words. */

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import type { PastAttempt } from "../../core/attempts.ts";
+import type { PastAttempt } from "../../core/changes.ts";
 import type { TimelineEntry } from "../../core/timeline.ts";
 import { ATTEMPTS_KEPT } from "../../core/limits.ts";
 import { actionPath, queryText } from "../../ui/layout.tsx";

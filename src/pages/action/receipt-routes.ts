@@ -1,10 +1,16 @@
 import Type from "typebox";
 import { SECRET_PATH_HEADERS } from "../../api/headers.ts";
-import { ReceiptJson, receiptJson, ReceiptToken } from "../../receipts/schema.ts";
+import {
+  ReceiptJson,
+  receiptJson,
+  ReceiptToken,
+  LATE_PARAMETER,
+  partIn,
+  receiptReload,
+} from "../../receipts/receipt.ts";
 import { see } from "../../receipts/see.ts";
 import type { Clock } from "../../core/clock.ts";
 import { receiptPage } from "./receipt.tsx";
-import { LATE_PARAMETER, partIn, receiptReload } from "../../receipts/history.ts";
 import { RECEIPT_WAIT_MS_MAX, RECEIPTS_AT_ONCE_MAX, RECEIPTS_WAITING_MAX } from "../../core/limits.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import type { RequestContext } from "../../http/request.ts";

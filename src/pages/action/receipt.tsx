@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { type ActionStatus, nextRetryAt } from "../../core/action.ts";
-import { pastAttempts } from "../../core/attempts.ts";
+import { pastAttempts } from "../../core/changes.ts";
 import type { TimelineEntry } from "../../core/timeline.ts";
 import { APPROVAL_LINK_MS, RECEIPT_BODY_BYTES_MAX } from "../../core/limits.ts";
 import {
@@ -10,7 +10,7 @@ import {
   receiptHistory,
   type ReceiptReload,
   RELOAD_PARAMETER,
-} from "../../receipts/history.ts";
+} from "../../receipts/receipt.ts";
 import { asSent, maskedTimeline } from "../../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../../receipts/seen-action.ts";
 import { Story } from "./action-story.tsx";

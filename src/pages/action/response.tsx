@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Result } from "../../core/action.ts";
-import type { PastAttempt } from "../../core/attempts.ts";
+import type { PastAttempt } from "../../core/changes.ts";
 import { prettyPrint } from "../../core/json.ts";
 import { statusSentence } from "../../core/outcome.ts";
 import { readHeaders } from "../../receipts/response-headers.ts";

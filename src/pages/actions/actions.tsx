@@ -26,7 +26,7 @@ import type { MaskedAction } from "../../receipts/seen-action.ts";
 import { forRow } from "../frame/listed-action.ts";
 import { actionTable } from "./action-table.tsx";
 import type { Counted } from "../../core/store.ts";
-import { ENTER_KEY, firstActionCall } from "../../api/first-action.ts";
+import { ENTER_KEY, firstActionCall } from "../../api/code-samples.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../../core/bulk-job.ts";
 import { actionFilters, filtersIn, type FiltersProps, plainSearch, typedIn } from "./action-filters.tsx";
 import { newBulkPath } from "./bulk.tsx";

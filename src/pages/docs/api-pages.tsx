@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { raw } from "hono/html";
-import { ENTER_KEY, firstActionCall } from "../../api/first-action.ts";
+import { ENTER_KEY, firstActionCall } from "../../api/code-samples.ts";
 import { ERROR_MEANING, HTTP_STATUS } from "../../api/errors.ts";
 import { ABOUT_API, INTERFACE_VERSION } from "../../http/openapi.ts";
 import { rolesThatMay } from "../../core/roles.ts";

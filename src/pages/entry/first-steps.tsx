@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../../api/first-action.ts";
+import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../../api/code-samples.ts";
 import { FIRST_STEPS, type FirstStepProgress } from "../../accounts/first-steps.ts";
 import { authorize, mayDo } from "../../core/roles.ts";
 import { CodeBlock } from "../../ui/controls.tsx";

@@ -1,6 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { KeyView } from "../../accounts/key-schemas.ts";
-import { type Credential, CREDENTIAL_KINDS, type CredentialKind, KIND_WORDS } from "../../core/credential.ts";
+import {
+  type Credential,
+  CREDENTIAL_KINDS,
+  type CredentialKind,
+  KIND_WORDS,
+  expiresSoon,
+} from "../../core/credential.ts";
 import { CREDENTIAL_TEST_BODY_CHARS_MAX, CREDENTIAL_USE_DAYS, CREDENTIALS_MAX } from "../../core/limits.ts";
 import { CredentialParams, serializeCredential } from "../../credentials/routes.ts";
 import { boundsFrom, boundWarnings } from "../../credentials/bounds.ts";
@@ -11,9 +17,8 @@ import {
   TestCredentialBody,
 } from "../../credentials/schemas.ts";
 import { headersOfCredential } from "../../credentials/kinds.ts";
-import { expiresSoon } from "../../credentials/known.ts";
 import { type CredentialUses, usesByDay, sumOf, credentialVersion } from "../../credentials/service.ts";
-import type { Form } from "../../http/form.ts";
+import type { Form } from "../../http/read-body.ts";
 import { seeOther } from "../../http/response.ts";
 import type { Person } from "../../http/session.ts";
 import { render } from "../../ui/layout.tsx";

@@ -1,7 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { createCall, ENTER_KEY, firstAction, firstActionCall } from "../../api/first-action.ts";
-import { curlSample, indented } from "../../api/code-samples.ts";
+import { createCall, ENTER_KEY, firstAction, firstActionCall, curlSample, indented } from "../../api/code-samples.ts";
 import { type Caller, mayDo } from "../../core/roles.ts";
 import { CodeBlock } from "../../ui/controls.tsx";
 import { Button, PostForm } from "../../ui/form.tsx";

@@ -1,5 +1,5 @@
 import { describe, expect } from "bun:test";
-import type { RuleRow } from "../../../src/core/account-rules.ts";
+import { type RuleRow, countedOf, type RuleCount } from "../../../src/core/account-rules.ts";
 import {
   ACCOUNT,
   aCreation,
@@ -20,7 +20,6 @@ import { audited, claimed, LEASE } from "./steps.ts";
 import type { StoreTest } from "./store-test.ts";
 import { approve, cancel, retry } from "../../../src/core/changes.ts";
 import { type Grant, policyOfGrant } from "../../../src/core/grant.ts";
-import { countedOf, type RuleCount } from "../../../src/core/rule-count.ts";
 import { startAttempt } from "../../../src/core/settle.ts";
 import type { Outcome } from "../../../src/core/outcome.ts";
 import type { Creation, Store } from "../../../src/core/store.ts";

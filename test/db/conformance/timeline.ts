@@ -1,7 +1,7 @@
 import { DomainError } from "../../../src/core/domain-error.ts";
 import { describe, expect } from "bun:test";
 import type { Action } from "../../../src/core/action.ts";
-import { cancel, retry } from "../../../src/core/changes.ts";
+import { cancel, retry, pastAttempts } from "../../../src/core/changes.ts";
 import { DEDUPE_WINDOW_MS, TIMELINE_ROWS_MAX, ATTEMPTS_KEPT } from "../../../src/core/limits.ts";
 import { notificationsFor } from "../../../src/core/notification.ts";
 import type { ChangeWrite, ActionStore } from "../../../src/core/store.ts";
@@ -20,7 +20,6 @@ import {
 } from "../../support/factory.ts";
 import type { StoreTest } from "./store-test.ts";
 import { actionInStatus, attempted, createdAction, stored, attemptedAction, claimed } from "./steps.ts";
-import { pastAttempts } from "../../../src/core/attempts.ts";
 import type { Outcome } from "../../../src/core/outcome.ts";
 import { settleLate } from "../../../src/core/settle.ts";
 
