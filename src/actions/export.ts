@@ -143,14 +143,13 @@ export function csvLine(cells: readonly Cell[]): string {
 }
 
 /**
- * Adds an apostrophe to a cell that spreadsheets would take for a formula, also after blanks and quotes (OWASP, "CSV
- * Injection"). Numbers are our own, so they need none.
+ * Adds an apostrophe to what spreadsheets would take for a formula, also after blanks and quotes (OWASP, "CSV Injection"), and after
+ * a semicolon, at which they split lines where a comma is the decimal point. Numbers are our own, so they need none.
  */
 function csvCell(cell: Cell): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
-  const text = FORMULA.test(cell) ? `'${cell}` : cell;
-  return `"${text.replaceAll('"', '""')}"`;
+  return `"${cell.replace(FORMULAS, "$1'").replaceAll('"', '""')}"`;
 }
 
-const FORMULA = /^[\s"']*[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/;
+const FORMULAS = /(^|;)(?=[\s"']*[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20])/g;
