@@ -226,8 +226,11 @@ describe("the command line", () => {
     expect(late).toContain("cannot be approved");
   });
 
-  test("asks nothing with --yes, nor where there is no terminal", async () => {
+  test("asks nothing with --yes, nor where there is no terminal, nor with a key that may not approve", async () => {
     const [one, two] = [await held({ url: "https://a.example/" }), await held({ url: "https://a.example/" })];
+    const agents = { OUTGATE_URL: server.url, OUTGATE_API_KEY: KEYS.agent };
+    const refused = await outgate(["approve", one], { env: agents, terminal: true, input: "y\n" });
+    expect(refused).toMatchObject({ code: 1, out: expect.not.stringContaining("[y/N]") });
     expect(await commandLine(one, "", ["--yes"])).not.toContain("[y/N]");
     const env = { OUTGATE_URL: server.url, OUTGATE_API_KEY: KEYS.approver };
     const said = await outgate(["approve", two], { env });

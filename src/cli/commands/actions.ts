@@ -1,4 +1,5 @@
 import { isTerminal } from "../../core/action.ts";
+import { mayDo } from "../../core/roles.ts";
 import { HTTP_METHODS } from "../../core/target.ts";
 import type {
   AttemptList,
@@ -261,8 +262,9 @@ async function decide(
       `Action ${id} is ${shown?.status} and cannot be rejected; only an action that is awaiting_approval can.${other}`,
     );
   }
-  // The service refuses an action that isn't held.
-  if (asks && shown !== null && isHeld) {
+  // The service refuses an action that isn't held, and a key that may not decide.
+  const permission = isOfHeld === true ? "cancel" : "approve";
+  if (asks && shown !== null && isHeld && mayDo((await client.getAccount()).key.role, permission)) {
     const request = describeDecision(shown, await client.getDecisionFacts(id), session);
     if (!(await saysYes(`${request}${question}`, io))) {
       io.err("Nothing was decided.\n");
