@@ -272,6 +272,11 @@ export function isAlreadyDecided(error: unknown): boolean {
   return error.code === "not_approvable" || error.code === "not_cancellable";
 }
 
+/** Whether a request ended as the decision asked for, whoever decided. */
+export function endedAs(decision: Decision, { status, approvedAt }: Action): boolean {
+  return decision === "approve" ? approvedAt !== null : status === "cancelled" && approvedAt === null;
+}
+
 function auditedOf(
   operation: Operation | "sendNow",
   { after, events }: Change,

@@ -82,6 +82,7 @@ describe("the inbox", () => {
     ["reject", "rejected"],
   ] as const)("takes %s with a reason, as the person's, and tells of it on the list", async (decision, type) => {
     const id = await held();
+    const fields = await ann.hiddenOf(`/approvals/${id}`);
     const response = await decide(id, { decision, reason: " Agreed.\r\n👍 " });
     expect([response.status, response.headers.get("location")]).toEqual([303, `/approvals?decided=${id}`]);
     const told = (await app.engine.events(id)).find((event) => event.type === type);
@@ -95,6 +96,11 @@ describe("the inbox", () => {
     expect(again).toContain("View receipt");
     expect(again).not.toContain("Add note");
     if (decision === "reject") expect(again).toContain("Cancelled");
+    // A press of the same button again changes nothing. Whoever wanted the opposite learns that it did not count.
+    const press = (other: string) => ann.send(`/approvals/${id}`, { ...fields, decision: other });
+    expect((await press(decision)).status).toBe(303);
+    const opposite = await press(decision === "approve" ? "reject" : "approve");
+    expect([opposite.status, await opposite.text()]).toEqual([409, expect.stringContaining("no longer awaits this")]);
   });
 
   test("knows nothing of another account's requests", async () => {

@@ -327,7 +327,14 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     // A form that was sent would lead away from the page before this is answered.
     expect(await page.evaluate("fetch('/more').then(({ status }) => status)")).toBe(200);
     expect((await desk.actionOf(second)).status).toBe("awaiting_approval");
-    await page.evaluate("window.openMs = 1_000");
+    // Nor are clicks that go on, until there is a pause.
+    for (const ms of [900, 1_800, 2_700]) {
+      await page.evaluate(`window.openMs = ${ms}`);
+      await click();
+    }
+    expect(await page.evaluate("fetch('/more').then(({ status }) => status)")).toBe(200);
+    expect((await desk.actionOf(second)).status).toBe("awaiting_approval");
+    await page.evaluate("window.openMs = 3_700");
     await click();
     // Where it leads is loaded before the page is closed: Chromium may not close one that is on its way.
     await page.waitForURL(

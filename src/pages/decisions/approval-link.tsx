@@ -2,6 +2,7 @@
 import { type Decision, DECISIONS } from "../../core/action.ts";
 import { limitsOnPage, pageBody } from "../../ui/body-view.tsx";
 import { asSent } from "../../receipts/masked-action.ts";
+import { endedAs } from "../../approvals/decide.ts";
 import { choiceInForm, DecisionForm, type RefusedDecision, requestInForm } from "./decision-form.tsx";
 import { Layout, render } from "../../ui/layout.tsx";
 import { time } from "../../ui/parts.tsx";
@@ -86,9 +87,9 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
   const toReceipt = ({ action }: OpenedLink) => seeOther("approval", receiptPath(action.id));
   /** Leads to the receipt, which says so if another decision counts. A repeated press is no other decision. */
   const toReceiptAfter = (opened: OpenedLink, pressed: Decision) => {
-    const { status, approvedAt } = opened.action;
-    const counts = pressed === "approve" ? approvedAt !== null : status === "cancelled" && approvedAt === null;
-    return counts ? toReceipt(opened) : seeOther("approval", `${receiptPath(opened.action.id)}?${LATE_PARAMETER}=1`);
+    return endedAs(pressed, opened.action)
+      ? toReceipt(opened)
+      : seeOther("approval", `${receiptPath(opened.action.id)}?${LATE_PARAMETER}=1`);
   };
 
   const linkPage = async (token: string, opened: OpenedLink, refused?: RefusedDecision) => {

@@ -6,7 +6,7 @@ import type { Grant } from "../../core/grant.ts";
 import { mayDo, viewerOf } from "../../core/roles.ts";
 import { type Action, DECISIONS } from "../../core/action.ts";
 import { isHeldIn } from "../../core/changes.ts";
-import { isAlreadyDecided } from "../../approvals/decide.ts";
+import { endedAs, isAlreadyDecided } from "../../approvals/decide.ts";
 import { NO_HISTORY } from "../../approvals/facts.ts";
 import {
   DECIDED_READ_AT_ONCE_MAX,
@@ -134,7 +134,7 @@ function fittingIn(actions: readonly Action[]): number {
   return end === -1 ? actions.length : Math.max(1, end);
 }
 
-/** Decides on the request that the page showed. Then the list shows the outcome, even if somebody else was first. */
+/** Decides on the request that the page showed. Then the list shows the outcome, also if somebody else decided the same first. */
 function decideHere(deps: PageDeps): AnswerById {
   const { actionService, answer } = deps;
   return answer<ById>(
@@ -146,8 +146,9 @@ function decideHere(deps: PageDeps): AnswerById {
       if (decision === APPROVE_MORE) await actionService.approve(person.caller, id, reason, shown, termsInForm(form));
       else {
         const decide = decision === "approve" ? actionService.approve : actionService.cancel;
-        await decide(person.caller, id, reason, shown).catch((error: unknown) => {
-          if (!isAlreadyDecided(error)) throw error;
+        await decide(person.caller, id, reason, shown).catch(async (error: unknown) => {
+          // A repeated press is no other decision.
+          if (!isAlreadyDecided(error) || !endedAs(decision, await actionService.get(person.caller, id))) throw error;
         });
       }
       return decidedPath([id], context.search);

@@ -6,8 +6,8 @@ import { onClick } from "./elements.ts";
  * view.
  */
 const LINE_PX = 20;
-/** After a decision, the next request has its button in the same place: ignores a second click there for this long. */
-const SECOND_CLICK_MS = 700;
+/** After a decision, the next request has its button in the same place: ignores clicks there until none came for this long. */
+const SECOND_CLICK_MS = 1_000;
 
 /** Requests whose end was in view, each as "id run". */
 const seen = new Set<string>();
@@ -149,13 +149,15 @@ function keepAddress(): void {
 }
 
 function holdSecondClick(): void {
-  const shownMs = performance.now();
+  let lastMs = performance.now();
   const isNext = new URLSearchParams(location.search).has("decided");
   addEventListener(
     "submit",
     (event) => {
       const isDecision = event.target instanceof Element && event.target.matches("form.decide");
-      if (isNext && isDecision && performance.now() - shownMs < SECOND_CLICK_MS) event.preventDefault();
+      if (!isNext || !isDecision) return;
+      if (performance.now() - lastMs < SECOND_CLICK_MS) event.preventDefault();
+      lastMs = performance.now();
     },
     { capture: true },
   );
