@@ -8,6 +8,7 @@
  * `--large` adds 2,000,000 rows. `--indexes` measures what each index adds to the life of an action instead, on copies
  * of one file of 200,000 rows that lack one index each.
  */
+import type { ActionQuery } from "../src/core/search.ts";
 import { copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +18,7 @@ import { openFile } from "../db/libsql/file.ts";
 import { openStore } from "../db/open.ts";
 import type { Action } from "../src/core/action.ts";
 import { systemIds } from "../src/core/ids.ts";
-import type { ActionQuery, Creation, Store } from "../src/core/store.ts";
+import type { Creation, Store } from "../src/core/store.ts";
 import { createSecrets } from "../src/crypto/secrets.ts";
 import { ACCOUNT, aCreation, answered, aQuery, later, settled } from "../test/support/factory.ts";
 import { storeOver } from "../test/support/store.ts";

@@ -1,3 +1,4 @@
+import { dayOf } from "../../src/core/key-limits.ts";
 import {
   and,
   type Column,
@@ -19,7 +20,6 @@ import type { Pause } from "../../src/core/pause.ts";
 import { rejectionWindowStart } from "../../src/core/rejections.ts";
 import type { Actor } from "../../src/core/roles.ts";
 import { firstActionId } from "../../src/core/ids.ts";
-import { dayOf } from "../../src/core/store.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
 import { accountLock, firstStartLock, pauseLock, rulesLock, stopLock } from "../sql/locks.ts";
 import { all, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";

@@ -2,6 +2,7 @@
  * What limits a key: how many of its actions are held, how many it creates on a day, and what people rejected before. `actions.ts` asks
  * before it writes and adds what it has written. The store of rejections is at the end.
  */
+import type { KeyBudget } from "../../src/core/key-limits.ts";
 import { count, and, desc, eq, gt, inArray, lte, ne, type Placeholder, sql } from "drizzle-orm";
 import {
   HELD_PER_KEY_MAX,
@@ -19,7 +20,6 @@ import {
   type RejectedRequest,
   type RejectionStore,
 } from "../../src/core/rejections.ts";
-import type { KeyBudget } from "../../src/core/store.ts";
 import { hasValues, prepare, qb, all, countRows, get, membersIn } from "../sql/read.ts";
 import { type Tx, command, deleteSome } from "./command.ts";
 import { findEach, insertList, valuesOf } from "./lists.ts";

@@ -1,8 +1,9 @@
+import { dayOf } from "../../src/core/key-limits.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { and, type Column, eq, gt, gte, inArray, lt, lte, max, or, type SQL, sql } from "drizzle-orm";
 import { firstActionId } from "../../src/core/ids.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
-import { dayOf, type UpkeepStore } from "../../src/core/store.ts";
+import { type UpkeepStore } from "../../src/core/store.ts";
 import { all, bytesOf, bytesOfAction, get, hasValues, qb } from "../sql/read.ts";
 import {
   isWaitingToExpire,

@@ -1,3 +1,4 @@
+import type { FilterValues } from "../../src/core/search.ts";
 import { and, asc, desc, eq, exists, getTableColumns, gt, inArray, like, lt, lte, sql } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action } from "../../src/core/action.ts";
@@ -11,7 +12,7 @@ import {
   SEARCH_STEP_ROWS,
   TIMELINE_ROWS_MAX,
 } from "../../src/core/limits.ts";
-import { type ActionChange, type ActionStore, type FilterValues, hostOfKey } from "../../src/core/store.ts";
+import { type ActionChange, type ActionStore, hostOfKey } from "../../src/core/store.ts";
 import { HOLDER, keyWindowStart } from "../commands/actions.ts";
 import { LATE_SUCCESS, actions, attempts, timeline } from "../tables.ts";
 import { all, bytesOfAction, eachValue, hasValues, prepare, qb } from "./read.ts";

@@ -38,8 +38,9 @@ import {
   pathOf,
   type Search,
   SEARCHED_TEXTS,
+  type ActionQuery,
 } from "../../src/core/search.ts";
-import type { ActionQuery, ActionStore } from "../../src/core/store.ts";
+import type { ActionStore } from "../../src/core/store.ts";
 import { actionMetadata, actions, timeline } from "../tables.ts";
 import { type ActionReads, findActions, fitting, shareTurn } from "./find.ts";
 import { AFTER_ALL_IDS, all, bytesOfAction, get, membersIn, qb, repeatable } from "./read.ts";

@@ -1,3 +1,4 @@
+import type { ActionQuery, ActionRows, FilterValues } from "../core/search.ts";
 import { createDecisions, type DecisionNeeds } from "../approvals/decide.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import { createWait } from "./wait.ts";
@@ -22,7 +23,6 @@ import { heldBy, type Ruling } from "../core/action-policy.ts";
 import { type AuditEntry, auditOf } from "../core/audit.ts";
 import { countedOf, type RuleCount } from "../core/account-rules.ts";
 import type { Delivery } from "../delivery/delivery.ts";
-import type { ActionQuery, ActionRows, FilterValues } from "../core/store.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 interface ActionNeeds extends DecisionNeeds {

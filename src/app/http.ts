@@ -19,7 +19,7 @@ import { channelRoutes } from "../channels/channels.ts";
 import { RELEASE } from "../config/config.ts";
 import { proxyMatcher } from "../config/values.ts";
 import type { Secrets } from "../crypto/secrets.ts";
-import { overviewRoutes } from "../events/overview-routes.ts";
+import { overviewRoutes } from "../events/overview.ts";
 import { hostRoutes } from "../hosts/hosts.ts";
 import { mcpRoutes } from "../http/mcp-routes.ts";
 import { openApiJson, apiOperations } from "../http/openapi.ts";

@@ -1,3 +1,4 @@
+import type { MatchedActions } from "../core/search.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { callerOfKey } from "../accounts/authenticate.ts";
 import type { ActionService, CountFilter } from "../actions/service.ts";
@@ -16,7 +17,7 @@ import {
 } from "../core/limits.ts";
 import { hasEnded } from "../core/account-store.ts";
 import { authorize, type Caller, hasScope, mayChange, viewerOf, SYSTEM } from "../core/roles.ts";
-import { type MatchedActions, StoreUnavailable } from "../core/store.ts";
+import { StoreUnavailable } from "../core/store.ts";
 import { searchedAs } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";

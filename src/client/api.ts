@@ -23,7 +23,7 @@ import type * as channels from "../channels/channels.ts";
 import type * as requests from "../credentials/requests.ts";
 import type * as credentialsRoutes from "../credentials/routes.ts";
 import type * as credentialsSchemas from "../credentials/schemas.ts";
-import type * as overviewRoutes from "../events/overview-routes.ts";
+import type * as overviewRoutes from "../events/overview.ts";
 import type * as grants from "../grants/grants.ts";
 import type * as hosts from "../hosts/hosts.ts";
 import type * as systemRoutes from "../http/system-routes.ts";

@@ -2,7 +2,6 @@ import { DomainError, type Issue, TooEarly } from "./domain-error.ts";
 import { DAY_MS, KEY_EXPIRY_YEARS_MAX } from "./limits.ts";
 import { normalHost, type NormalTarget, normalTarget, type HttpMethod } from "./target.ts";
 import { methodOverrides, type SentRequest } from "./method-overrides.ts";
-import { dayOf, type KeyBudget } from "./store.ts";
 import type { Caller, KeyLimits } from "./roles.ts";
 
 /** The advice in every refusal. The limits of a key never change; another key can have other limits. */
@@ -47,6 +46,18 @@ export function budgetSpent(dailyActions: number, now: Date): DomainError {
     `This key may create ${dailyActions === 1 ? "1 action" : `${dailyActions} actions`} a day (UTC), retries included, and has done so. It may create or retry more from ${again.toISOString()}. ${BY_OWNER}`,
     again,
   );
+}
+
+/** The daily limit of a key: how many creates and retries, and the day (since 1970, UTC). */
+export interface KeyBudget {
+  readonly keyId: string;
+  readonly limit: number;
+  readonly day: number;
+}
+
+/** Days since 1970, UTC. */
+export function dayOf(at: Date): number {
+  return Math.floor(at.getTime() / DAY_MS);
 }
 
 /** What a create or retry takes from the key's daily limit. The store counts it in the same commit. */

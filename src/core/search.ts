@@ -1,4 +1,6 @@
-import type { Result } from "./action.ts";
+import type { Action, ActionStatus, Result } from "./action.ts";
+import type { Actor } from "./roles.ts";
+import type { HttpMethod } from "./target.ts";
 import type { RequesterTextName } from "./extras.ts";
 import { type ErrorKind, errorKindOf, type OutcomeKind } from "./outcome.ts";
 
@@ -112,4 +114,74 @@ export interface MaskedTexts {
   text(text: string): string;
   /** Whether a value of metadata is shown as it is. */
   showsMetadata(name: string, value: string): boolean;
+}
+
+export interface ActionQuery {
+  readonly accountId: string;
+  /** Empty: any. */
+  readonly statuses: readonly ActionStatus[];
+  readonly method: HttpMethod | null;
+  /** A host name (any port), or a host name with a port. */
+  readonly host: string | null;
+  readonly dedupe: string | null;
+  /** Id of a key. */
+  readonly createdBy: string | null;
+  readonly createdAfter: Date | null;
+  readonly createdBefore: Date | null;
+  /** Conditions that no index serves. */
+  readonly search: Search;
+  /** How the texts are searched; absent or null: as they were written. */
+  readonly seenAs?: MaskedTexts | null;
+  /** Only actions older than this id. */
+  readonly before: string | null;
+  readonly limit: number;
+  /** Limit of the bytes of bodies and headers on a page, by default `LIST_BYTES_MAX`; one action always fits. */
+  readonly bytesMax?: number;
+}
+
+/** What lists of an account can be filtered by. */
+export interface FilterValues {
+  /** Host names, without ports. */
+  readonly hosts: readonly string[];
+  /** Keys, with the name that the newest action of each has. */
+  readonly creators: readonly { readonly keyId: string; readonly createdBy: Actor }[];
+}
+
+export interface ActionRows {
+  /** Newest first. */
+  readonly actions: readonly Action[];
+  /**
+   * `before` of the next page; null when there is none. A page may have fewer than `limit` actions and not be the last.
+   */
+  readonly before: string | null;
+  /** If the search stopped before the page was full: when the last action that it looked at was created; else null. */
+  readonly searchedUntil: Date | null;
+}
+
+/** How many actions a query finds, up to a bound. */
+export interface Counted {
+  readonly count: number;
+  /** There may be more. */
+  readonly isMore: boolean;
+}
+
+export interface CountedRows extends Counted {
+  /** When the last action that it looked at was created, if it stopped at the bound of its rows; else null. */
+  readonly searchedUntil: Date | null;
+}
+
+/** An action that a bulk job would cover. */
+interface MatchedAction {
+  readonly id: string;
+  readonly run: number;
+  readonly host: string;
+  /** The status that its newest attempt was answered with; null: none. */
+  readonly responseCode: number | null;
+}
+
+/** Actions that match a query, newest first. */
+export interface MatchedActions {
+  readonly actions: readonly MatchedAction[];
+  /** There may be more. */
+  readonly isMore: boolean;
 }

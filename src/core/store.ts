@@ -1,10 +1,10 @@
-import { DAY_MS } from "./limits.ts";
 import type { Actor, Role } from "./roles.ts";
 import type { Action, ActionStatus, Decision, LimitedCreator, ApprovalLink } from "./action.ts";
 import type { ActionPolicy } from "./action-policy.ts";
 import type { AuditEntry, AuditStore } from "./audit.ts";
 import type { Change, KeptResponse } from "./changes.ts";
-import type { Search, MaskedTexts } from "./search.ts";
+import type { ActionQuery, ActionRows, CountedRows, FilterValues, MatchedActions } from "./search.ts";
+import type { KeyBudget } from "./key-limits.ts";
 import type { Lease } from "./settle.ts";
 import type { KeyKind } from "./dedupe.ts";
 import type { Notification, NotificationChange, NotificationStatus } from "./notification.ts";
@@ -21,7 +21,6 @@ import type { Grant, GrantStore, GrantUse } from "./grant.ts";
 import type { OAuthStore } from "./oauth-store.ts";
 import type { HostSettingsStore } from "./host-settings.ts";
 import type { PauseStore } from "./pause.ts";
-import type { HttpMethod } from "./target.ts";
 import type { NewNotification, NotificationKind } from "./notification-events.ts";
 
 /** The store can't be read or written now: the disk is full or the database is unreachable. This may pass without help. */
@@ -118,18 +117,6 @@ export type CreateRefusal =
   | { readonly kind: "unreadable"; readonly by: KeyKind; readonly id: string }
   /** A person rejected the same request, and it may not be requested again now. */
   | { readonly kind: "rejected_before"; readonly rejections: RejectionCount };
-
-/** The daily limit of a key: how many creates and retries, and the day (since 1970, UTC). */
-export interface KeyBudget {
-  readonly keyId: string;
-  readonly limit: number;
-  readonly day: number;
-}
-
-/** Days since 1970, UTC. */
-export function dayOf(at: Date): number {
-  return Math.floor(at.getTime() / DAY_MS);
-}
 
 /** A person who decides, with the roles that may, a key, or whoever has the link of this decision, which had this end. */
 export type Decider =
@@ -234,76 +221,6 @@ export interface SetBack {
   readonly now: Date;
   /** By how much; 0 if unknown, because it happened before this process. */
   readonly byMs: number;
-}
-
-export interface ActionQuery {
-  readonly accountId: string;
-  /** Empty: any. */
-  readonly statuses: readonly ActionStatus[];
-  readonly method: HttpMethod | null;
-  /** A host name (any port), or a host name with a port. */
-  readonly host: string | null;
-  readonly dedupe: string | null;
-  /** Id of a key. */
-  readonly createdBy: string | null;
-  readonly createdAfter: Date | null;
-  readonly createdBefore: Date | null;
-  /** Conditions that no index serves. */
-  readonly search: Search;
-  /** How the texts are searched; absent or null: as they were written. */
-  readonly seenAs?: MaskedTexts | null;
-  /** Only actions older than this id. */
-  readonly before: string | null;
-  readonly limit: number;
-  /** Limit of the bytes of bodies and headers on a page, by default `LIST_BYTES_MAX`; one action always fits. */
-  readonly bytesMax?: number;
-}
-
-/** What lists of an account can be filtered by. */
-export interface FilterValues {
-  /** Host names, without ports. */
-  readonly hosts: readonly string[];
-  /** Keys, with the name that the newest action of each has. */
-  readonly creators: readonly { readonly keyId: string; readonly createdBy: Actor }[];
-}
-
-export interface ActionRows {
-  /** Newest first. */
-  readonly actions: readonly Action[];
-  /**
-   * `before` of the next page; null when there is none. A page may have fewer than `limit` actions and not be the last.
-   */
-  readonly before: string | null;
-  /** If the search stopped before the page was full: when the last action that it looked at was created; else null. */
-  readonly searchedUntil: Date | null;
-}
-
-/** How many actions a query finds, up to a bound. */
-export interface Counted {
-  readonly count: number;
-  /** There may be more. */
-  readonly isMore: boolean;
-}
-
-interface CountedRows extends Counted {
-  /** When the last action that it looked at was created, if it stopped at the bound of its rows; else null. */
-  readonly searchedUntil: Date | null;
-}
-
-/** An action that a bulk job would cover. */
-interface MatchedAction {
-  readonly id: string;
-  readonly run: number;
-  readonly host: string;
-  /** The status that its newest attempt was answered with; null: none. */
-  readonly responseCode: number | null;
-}
-
-/** Actions that match a query, newest first. */
-export interface MatchedActions {
-  readonly actions: readonly MatchedAction[];
-  /** There may be more. */
-  readonly isMore: boolean;
 }
 
 /** One change of an action's status. */

@@ -82,7 +82,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
       sender,
       signedHeaders: createSignedHeaders(secrets, needs.signingSecrets, "calls"),
       settlement,
-      hashOf: (text) => secrets.hash(text),
+      hashOf: secrets.hash,
       hosts,
       credentials: needs.credentialUse,
       rules,

@@ -17,7 +17,7 @@ import {
 } from "../core/settle.ts";
 import { type ChangeWrite, StoreBusy } from "../core/store.ts";
 import { errorName } from "../observability/log.ts";
-import { reportSetAside } from "../observability/set-aside.ts";
+import { reportSetAside } from "../observability/metrics.ts";
 import type { Enqueue } from "../receipts/enqueue.ts";
 import type { LoopContext } from "./scheduler.ts";
 

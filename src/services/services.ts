@@ -86,7 +86,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const { secrets, policy, sender, publicSender, mailer, passwords, node } = needs;
   const { baseUrl } = config;
   const { actions, pauses } = store;
-  const hashOf = (text: string) => secrets.hash(text);
+  const { hash: hashOf } = secrets;
   const checkUrl = (url: string) => checkTarget(policy, url);
   /** For our own pages, which may be open at another address than BASE_URL. */
   const receiptPath = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;

@@ -1,10 +1,10 @@
 /** @jsxImportSource hono/jsx */
+import type { Counted } from "../core/search.ts";
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { HtmlEscapedString } from "hono/utils/html";
 import { describeActor, mayDo } from "../core/roles.ts";
 import type { ListParameters } from "../api/list-schemas.ts";
-import type { Counted } from "../core/store.ts";
 import { APP_STYLE, CONSOLE, ICON, ICON_WAITING, LIBRARIES, SESSION } from "./assets.ts";
 import { SHEET_STYLE } from "./sheet-style.ts";
 import { Button, PostForm } from "./form.tsx";

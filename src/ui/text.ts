@@ -1,6 +1,6 @@
+import type { Counted } from "../core/search.ts";
 import type { Person } from "../core/session.ts";
 import type { AccountLabel } from "../core/account-store.ts";
-import type { Counted } from "../core/store.ts";
 import type { Action } from "../core/action.ts";
 import { mayBeSentBefore } from "../core/changes.ts";
 import type { Pause } from "../core/pause.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { budgetSpent, expiryIssues, limitRefusal, readHosts } from "../../src/core/key-limits.ts";
-import { dayOf } from "../../src/core/store.ts";
+import { budgetSpent, expiryIssues, limitRefusal, readHosts, dayOf } from "../../src/core/key-limits.ts";
 import { KEY_EXPIRY_YEARS_MAX } from "../../src/core/limits.ts";
 import { aRequest, later, NOON } from "../support/factory.ts";
 

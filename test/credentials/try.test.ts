@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { tryCredential, type TryNeeds } from "../../src/credentials/try.ts";
+import { tryCredential, type TryNeeds } from "../../src/credentials/service.ts";
 import { refusalOf } from "../actions/callers.ts";
 import { STRANGER } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";

@@ -1,11 +1,11 @@
 import { expect } from "bun:test";
 import { CREDENTIAL_REQUEST_STATUSES } from "../../src/core/credential.ts";
 import { approve, cancel, retry } from "../../src/core/changes.ts";
-import { NO_SEARCH, type Search } from "../../src/core/search.ts";
+import { NO_SEARCH, type Search, type ActionQuery } from "../../src/core/search.ts";
 import { DAY_MS, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
 import { ActivityTally } from "../../src/core/activity.ts";
 import { settleNotification } from "../../src/core/notification.ts";
-import { type ActionQuery, type ActionStore, type HeldFilter, NO_FILTER, type Store } from "../../src/core/store.ts";
+import { type ActionStore, type HeldFilter, NO_FILTER, type Store } from "../../src/core/store.ts";
 import {
   aBulkJob,
   ACCOUNT,

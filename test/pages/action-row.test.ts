@@ -3,7 +3,7 @@ import type { Action } from "../../src/core/action.ts";
 import { ROW_BODY_CHARS_MAX } from "../../src/core/limits.ts";
 import { forRow } from "../../src/pages/frame/listed-action.ts";
 import { Note } from "../../src/pages/frame/action-row.tsx";
-import { actionTable } from "../../src/pages/actions/action-table.tsx";
+import { actionTable } from "../../src/pages/actions/actions.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { textOf } from "../support/forms.ts";
 import { anAction, aResult, later, NOON } from "../support/factory.ts";

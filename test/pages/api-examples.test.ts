@@ -5,7 +5,7 @@ import { apiReference, groupEntries } from "../../src/pages/docs/api-reference.t
 import { splitDescription } from "../../src/pages/docs/api-fields.tsx";
 import { GUIDE_GROUPS } from "../../src/pages/docs/guides.ts";
 import { createDocsSite } from "../../src/pages/docs/site.tsx";
-import { bodyExample, requestExamples } from "../../src/pages/docs/api-examples.ts";
+import { bodyExample, requestExamples } from "../../src/pages/docs/api-pages.tsx";
 import { textOf } from "../support/forms.ts";
 import { openRealServer } from "../http/real-server.ts";
 import { OPERATIONS } from "../support/operations.ts";

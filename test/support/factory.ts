@@ -19,8 +19,8 @@ import type { PersonRow, SessionRow, SignUp, WelcomeLink, Account, ApiKey } from
 import type { BulkJob } from "../../src/core/bulk-job.ts";
 import type { OAuthArtifact } from "../../src/core/oauth-store.ts";
 import { CREDENTIAL_REQUEST_MS } from "../../src/core/limits.ts";
-import { NO_SEARCH } from "../../src/core/search.ts";
-import type { ActionQuery, ChangeWrite, Creation, Store } from "../../src/core/store.ts";
+import { NO_SEARCH, type ActionQuery } from "../../src/core/search.ts";
+import type { ChangeWrite, Creation, Store } from "../../src/core/store.ts";
 
 /** Noon of a day without meaning: tests count their times from here. */
 export const NOON = new Date("2026-03-04T12:00:00.000Z");

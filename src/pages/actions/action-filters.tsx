@@ -1,9 +1,8 @@
 /** @jsxImportSource hono/jsx */
-import type { FilterValues } from "../../core/store.ts";
 import { describeActor } from "../../core/roles.ts";
 import { checkList, ListParameters } from "../../api/list-schemas.ts";
 import { queryCheck } from "../../api/check.ts";
-import { SEARCHED_TEXTS } from "../../core/search.ts";
+import { SEARCHED_TEXTS, type FilterValues } from "../../core/search.ts";
 import { ERROR_KINDS, OUTCOMES } from "../../core/outcome.ts";
 import { DomainError, type Issue } from "../../core/domain-error.ts";
 import { HOUR_MS, MINUTE_MS, SEARCH_CHARS_MAX } from "../../core/limits.ts";

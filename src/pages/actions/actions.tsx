@@ -1,7 +1,8 @@
 /** @jsxImportSource hono/jsx */
+import { type Counted, pathOf } from "../../core/search.ts";
 import { type ActionStatus, sources } from "../../core/action.ts";
 import { seeAll } from "../../receipts/see.ts";
-import { mayDo, viewerOf } from "../../core/roles.ts";
+import { mayDo, viewerOf, describeActor } from "../../core/roles.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import type { PauseOf } from "../../core/pause.ts";
 import {
@@ -24,8 +25,6 @@ import { queryCheck } from "../../api/check.ts";
 import { encodeCursor } from "../../api/cursor.ts";
 import type { MaskedAction } from "../../receipts/seen-action.ts";
 import { forRow } from "../frame/listed-action.ts";
-import { actionTable } from "./action-table.tsx";
-import type { Counted } from "../../core/store.ts";
 import { ENTER_KEY, firstActionCall } from "../../api/code-samples.ts";
 import { BULK_OPERATIONS, type BulkOperation } from "../../core/bulk-job.ts";
 import { actionFilters, filtersIn, type FiltersProps, plainSearch, typedIn } from "./action-filters.tsx";
@@ -33,9 +32,22 @@ import { newBulkPath } from "./bulk.tsx";
 import { CodeBlock, EmptyState, FilterLinks, Menu } from "../../ui/controls.tsx";
 import { GET_STARTED_PATH } from "../entry/first-steps.tsx";
 import { Button } from "../../ui/form.tsx";
-import { LinkButton, Problem, sentence, statusLabel, time } from "../../ui/parts.tsx";
-import { counted, type PageUser } from "../../ui/text.ts";
+import {
+  LinkButton,
+  Problem,
+  sentence,
+  statusLabel,
+  time,
+  isSameDay,
+  Dot,
+  listedTime,
+  untrusted,
+} from "../../ui/parts.tsx";
+import { counted, type PageUser, duration } from "../../ui/text.ts";
 import { personPages, type PageDeps } from "../frame/page-deps.ts";
+import { ListedStatus, Note } from "../frame/action-row.tsx";
+import { callText } from "../../ui/request.tsx";
+import { maskText } from "../../receipts/masking.ts";
 
 type Counts = StatusCounts["counts"];
 
@@ -294,4 +306,107 @@ export function actionListRoutes(deps: PageDeps) {
       for (const [name, value] of Object.entries(pageHeaders("own"))) answer.headers.set(name, value);
       return answer;
     });
+}
+
+/** A row for each action. Its link opens the action's page; with script, on top of the list. */
+export function actionTable(actions: readonly MaskedAction[], pauseOf: PauseOf, now: Date) {
+  return (
+    <table class="actions">
+      <caption class="visually-hidden">Actions, newest first</caption>
+      <thead>
+        <tr>
+          <th scope="col" class="select">
+            <label>
+              <input type="checkbox" aria-label="Select all on this page" data-selects="" />
+            </label>
+          </th>
+          <th scope="col">Time</th>
+          <th scope="col">Agent</th>
+          <th scope="col">Action</th>
+          <th scope="col">Status</th>
+          <th scope="col" class="tries">
+            <span>Attempts</span> <span>Duration</span>
+          </th>
+          <th scope="col">Next / error</th>
+        </tr>
+      </thead>
+      {/* `hx-boost` and not a click handler, so that a click with Ctrl or ⌘ still opens a tab. */}
+      <tbody data-days="" hx-boost="true" hx-target="#drawer" hx-select="#action" hx-swap="innerHTML" hx-inherit="*">
+        {actions.map((action, at) => (
+          <>
+            {isSameDay(action.createdAt, actions[at - 1]?.createdAt ?? now) ? null : (
+              <tr class="day">
+                <th scope="rowgroup" colspan={7}>
+                  {listedTime(action.createdAt, "weekday")}
+                </th>
+              </tr>
+            )}
+            {actionRow(action, action.status === "pending" && pauseOf(action) !== null, now)}
+          </>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function actionRow(action: MaskedAction, isPaused: boolean, now: Date) {
+  const { id, method, host, createdAt, createdBy, status, viewer } = action;
+  return (
+    <tr id={id} data-can={BULK_OPERATIONS.find((one) => sources(one).includes(status))}>
+      <td class="select">
+        <label>
+          <input
+            type="checkbox"
+            name="id"
+            value={id}
+            aria-label={`Select ${callText({ method, host: maskText(host, viewer) })}`}
+          />
+        </label>
+      </td>
+      <td class="when">{listedTime(createdAt, "clock")}</td>
+      <td class="who">{untrusted(describeActor(createdBy).name)}</td>
+      <td class="what">
+        <a class="row-link" href={actionPath(id)}>
+          {requestSummary(action)}
+        </a>
+      </td>
+      <td class="status">{isPaused ? <Dot tone="wait">Paused</Dot> : <ListedStatus action={action} isQuiet />}</td>
+      <td class="tries">{attemptsText(action)}</td>
+      <td class="note">
+        <Note action={action} now={now} />
+      </td>
+    </tr>
+  );
+}
+
+/** The title and the call below it. A title is the requester's text, so it never appears without method, host and path. */
+function requestSummary({ method, url, host, title, viewer }: MaskedAction) {
+  const path = pathOf(url);
+  // More than a wide screen shows. CSS cuts the rest.
+  const shownPath = untrusted(path.slice(0, 240));
+  const shownHost = untrusted(maskText(host, viewer));
+  // The host says more than a lone slash.
+  const isBare = title === null && path === "/";
+  const called = isBare ? shownHost : shownPath;
+  return (
+    <>
+      <span class="headline">{title === null ? called : untrusted(title)}</span>
+      <small>
+        <span class="method">{method}</span> {isBare ? null : shownHost}
+        {title === null ? null : shownPath}
+      </small>
+    </>
+  );
+}
+
+/** The number of attempts and the duration of the newest. A single attempt is usual, so it is shown faintly. */
+function attemptsText({ status, attempts, retries, result }: MaskedAction) {
+  if (attempts === 0) return <span class="faint">–</span>;
+  const ms = result?.durationMs ?? null;
+  return (
+    <>
+      <span class={attempts === 1 && status === "completed" ? "usual" : undefined}>{`${attempts} of ${retries}`}</span>{" "}
+      <span class="took">{ms === null ? "–" : duration(ms)}</span>
+    </>
+  );
 }

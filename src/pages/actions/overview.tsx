@@ -4,8 +4,7 @@ import type { Child } from "hono/jsx";
 import { COUNTED_MAX, DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../../core/limits.ts";
 import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../../core/activity.ts";
 import { mayDo, type Viewer, viewerOf } from "../../core/roles.ts";
-import { OverviewParameters, RANGE_DEFAULT } from "../../events/overview-routes.ts";
-import type { OverviewAnswer } from "../../events/overview.ts";
+import { OverviewParameters, RANGE_DEFAULT, type OverviewAnswer } from "../../events/overview.ts";
 import type {
   Breakdown,
   HostHour,

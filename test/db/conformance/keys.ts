@@ -1,8 +1,9 @@
+import { dayOf } from "../../../src/core/key-limits.ts";
 import { describe, expect } from "bun:test";
 import { ACTION_STATUSES, type Action } from "../../../src/core/action.ts";
 import type { KeyKind } from "../../../src/core/dedupe.ts";
 import { DEDUPE_WINDOW_MS, DAY_MS } from "../../../src/core/limits.ts";
-import { type Created, type Creation, dayOf } from "../../../src/core/store.ts";
+import { type Created, type Creation } from "../../../src/core/store.ts";
 import {
   ACCOUNT,
   aCreation,

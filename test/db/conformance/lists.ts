@@ -1,13 +1,13 @@
 import { describe, expect } from "bun:test";
 import { type Action, ACTION_STATUSES } from "../../../src/core/action.ts";
-import { NO_SEARCH, type Search } from "../../../src/core/search.ts";
+import { NO_SEARCH, type Search, type ActionQuery } from "../../../src/core/search.ts";
 import {
   LIST_BYTES_MAX,
   LIST_SCAN_ROWS_MAX,
   METADATA_FILTERS_MAX,
   SEARCH_STEP_BYTES,
 } from "../../../src/core/limits.ts";
-import type { ActionQuery, ActionStore } from "../../../src/core/store.ts";
+import type { ActionStore } from "../../../src/core/store.ts";
 import { aCreation, anAction, aQuery, later, NOON, OTHER_ACCOUNT, ACCOUNT, answered } from "../../support/factory.ts";
 import type { StoreTest } from "./store-test.ts";
 import { actionInStatus, claimDue, createdAction, attemptedAction } from "./steps.ts";

@@ -1,5 +1,6 @@
+import type { ActionQuery } from "../../../src/core/search.ts";
 import type { LiveLink, Member } from "../../../src/core/account-store.ts";
-import { type ActionQuery, NO_FILTER, type Store } from "../../../src/core/store.ts";
+import { NO_FILTER, type Store } from "../../../src/core/store.ts";
 import type { Action, Creator, LimitedCreator } from "../../../src/core/action.ts";
 import { NO_EXTRAS } from "../../../src/core/extras.ts";
 import { LIST_SCAN_ROWS_MAX } from "../../../src/core/limits.ts";
