@@ -1,15 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { rmSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
 import type { ActionRequest } from "../../src/core/action.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import { type Engine, openEngine, requestFor } from "../support/engine.ts";
 import { as, refusalOf } from "./callers.ts";
 
 const HELD = { approve: true, body: '{"amount":5}' };
-
-const folders: string[] = [];
-
-afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 
 const agentOf = ({ owner }: Engine): Caller => ({ ...as("agent", owner), hold: "writes" });
 

@@ -79,14 +79,8 @@ describe("/v1/channels", () => {
       [{ ...SLACK, url: "http://10.0.0.7/hook" }, "url"],
       [{ ...SLACK, to: ["ann@example.com"] }, "to"],
       [{ ...MAIL, to: undefined }, "to"],
-      [{ ...MAIL, to: [] }, "to"],
-      [{ ...MAIL, to: Array.from({ length: 21 }, (_, n) => `a${n}@example.com`) }, "to"],
       [{ ...MAIL, to: ["ann"] }, "to.0"],
       [{ ...MAIL, url: SLACK.url }, "url"],
-      [{ ...SLACK, name: "" }, "name"],
-      [{ ...SLACK, kind: "irc" }, "kind"],
-      [{ ...SLACK, remind_after_minutes: 4 }, "remind_after_minutes"],
-      [{ ...SLACK, remind_after_minutes: 10_081 }, "remind_after_minutes"],
     ] as const) {
       const refused = await app.call("POST", "/v1/channels", body);
       const told = [400, { error: { details: [{ field }] } }];

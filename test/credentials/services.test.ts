@@ -64,7 +64,6 @@ describe("whoever calls the service", () => {
   });
 
   test.each([
-    ["whose calls are all held", { hold: "all" }],
     ["that calls other hosts alone", { hosts: ["elsewhere.example"] }],
     ["that may not send GET", { methods: ["POST"] }],
   ])("an owner's key tries no credential %s", async (_, more) => {

@@ -1,6 +1,4 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { tryCredential, type TryNeeds } from "../../src/credentials/service.ts";
-import { refusalOf } from "../actions/callers.ts";
 import { STRANGER } from "../http/real-server.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { outgate } from "../cli/outgate.ts";
@@ -111,24 +109,6 @@ describe("nothing is sent", () => {
     await rig.call("POST", "/v1/pauses", { host: rig.host });
     expect((await tried("/v1/charges")).status).toBe(403);
     expect(rig.target.received).toHaveLength(0);
-  });
-
-  test("where a pause begins after that was checked", async () => {
-    let isPaused = false;
-    const needs: TryNeeds = {
-      credentialUse: { forTry: async () => ({ complete: async () => "credential_deleted", answered: async () => {} }) },
-      paused: { isPaused: () => isPaused },
-      checkTarget: () => ({ hostname: "h", host: "h" }),
-      countTry: () => {},
-      sender: {
-        async send(_request, { mayBegin }) {
-          isPaused = true;
-          return (await mayBegin?.()) === false ? { kind: "stopped" } : { kind: "not_sent", fault: "refused" };
-        },
-      },
-    };
-    const refused = await refusalOf(tryCredential(needs, rig.app.engine.owner, "stripe-live", at("/v1/charges")));
-    expect(refused).toMatchObject({ code: "forbidden" });
   });
 
   test("for a second one within a second", async () => {

@@ -5,6 +5,7 @@ import { ROLES } from "../../src/core/roles.ts";
 import { ACCOUNT_NAME_CHARS_MAX } from "../../src/core/limits.ts";
 import { openRealServer, STRANGER } from "./real-server.ts";
 import { KEYS } from "./stub-server.ts";
+import { shared } from "../support/shared.ts";
 
 const account = compile(AccountJson);
 
@@ -29,14 +30,16 @@ const LIMITS = {
   response_body_bytes_max: 262_144,
 };
 
+const limited = await shared(openRealServer({ starts: false, rateLimitPerSecond: 100 }));
+const app = await shared(openRealServer({ starts: false }));
+
 describe("GET /v1/account", () => {
   test.each(ROLES)("tells a key of role %s whose it is and what it has to keep to", async (role) => {
-    await using app = await openRealServer({ starts: false, rateLimitPerSecond: 100 });
-    const { status, json } = await app.call("GET", "/v1/account", undefined, KEYS[role]);
+    const { status, json } = await limited.call("GET", "/v1/account", undefined, KEYS[role]);
     expect(status).toBe(200);
     expect(account.issues(json)).toEqual([]);
     expect(Object(json)).toEqual({
-      id: app.engine.owner.accountId,
+      id: limited.engine.owner.accountId,
       name: null,
       email: null,
       key: { id: expect.stringMatching(/^key_/), name: role, role },
@@ -45,7 +48,6 @@ describe("GET /v1/account", () => {
   });
 
   test("has the name that an owner gives it, one for each account, until they take it away", async () => {
-    await using app = await openRealServer({ starts: false });
     const rename = (name: unknown, key: string = KEYS.owner) => app.call("PATCH", "/v1/account", { name }, key);
     const name = `${"ö".repeat(ACCOUNT_NAME_CHARS_MAX - 8)} Acme 💳`;
     const named = await rename(name);
@@ -72,7 +74,6 @@ describe("GET /v1/account", () => {
   });
 
   test("says null where no rate is set", async () => {
-    await using app = await openRealServer({ starts: false });
     expect((await app.call("GET", "/v1/account")).json).toMatchObject({ limits: { requests_per_second: null } });
   });
 });

@@ -45,20 +45,6 @@ function leadsTo(response: Response, receipt: string): void {
 const leadsToLate = (response: Response, receipt: string) => leadsTo(response, `${receipt}?late=1`);
 
 describe("an approval link", () => {
-  test("says what to look at twice, as the inbox does, and no more once it is decided", async () => {
-    await using other = await openRealServer({ starts: false });
-    const request = { method: "DELETE", url: "http://127.0.0.1:9/exports", body: null };
-    const { approve, receipt } = await held(other, request);
-    const text = await (await context(approve, {}, other)).text();
-    expect(text).toContain("It deletes: the method is DELETE.");
-    expect(text).toContain("New host: no approved call of this key");
-    const usual = await (await context((await held(other, { url: "http://127.0.0.1:9/" })).approve, {}, other)).text();
-    expect(usual).not.toContain("It deletes: the method is DELETE.");
-
-    leadsTo(await pressLink(other.url + approve, { decision: "approve" }), receipt);
-    expect(await (await context(receipt, {}, other)).text()).not.toContain("New host: no approved call of this key");
-  });
-
   test("shows the exact request and two buttons, whichever of the two it is, and changes nothing", async () => {
     const { id, approve, reject } = await held(app, {
       method: "PATCH",

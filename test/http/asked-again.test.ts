@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { type Answer, actionIn, CLIENTS, connect, errorIn } from "../mcp/clients.ts";
 import { openServer } from "../mcp/test-server.ts";
 import { KEYS } from "./stub-server.ts";
 import { shared } from "../support/shared.ts";
@@ -84,26 +83,4 @@ describe("an approval, a rejection or a retry of run 1", () => {
       expect((await post(`/v1/actions/${id}/retry`, { run: 2 }, "owner")).status).toBe(status);
     expect(await stateOf(id)).toEqual({ status: "awaiting_approval", run: 3 });
   });
-
-  test.each(CLIENTS)(
-    "does nothing to run 2 over MCP by a client of the kind %s, which asks nobody then",
-    async (kind) => {
-      const id = await inSecondRun();
-      const answer: Answer = () => ({ action: "accept", content: { decision: "approve" } });
-      for (const answers of [{ key: KEYS.owner }, { key: KEYS.owner, answer }]) {
-        await using client = await connect(kind, server.mcpUrl, answers);
-        for (const [tool, code] of [
-          ["approve", "not_approvable"],
-          ["cancel", "not_cancellable"],
-          ["retry", "not_retryable"],
-        ] as const) {
-          expect(errorIn(await client.call(tool, { id, run: 1 }))).toMatchObject({ code });
-        }
-        expect(client.questions).toEqual([]);
-      }
-      expect(await stateOf(id)).toEqual({ status: "awaiting_approval", run: 2 });
-      await using client = await connect(kind, server.mcpUrl, { key: KEYS.owner, answer });
-      expect(actionIn(await client.call("approve", { id, run: 2 }))).toMatchObject({ status: "pending", run: 2 });
-    },
-  );
 });

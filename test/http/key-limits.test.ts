@@ -58,20 +58,6 @@ describe("a key with limits", () => {
       400,
       ["hosts.1", "hosts.2", "expires_at"],
     ]);
-    for (const wrong of [
-      { hosts: [] },
-      { hosts: Array.from({ length: 51 }, (_, at) => `h${at}.example`) },
-      { methods: ["HEAD"] },
-      { methods: [] },
-      { daily_actions: 0 },
-      { daily_actions: 1_000_001 },
-      { daily_actions: 1.5 },
-      { expires_at: "tomorrow" },
-      { expires_at: inHours(24 * 366 * 10) },
-    ]) {
-      const refused = await app.call("POST", "/v1/keys", { name: "x", role: "agent", ...wrong });
-      expect(refused.status, JSON.stringify(wrong)).toBe(400);
-    }
   });
 
   test("creates only what they allow: 403 says which limit, and who can change it", async () => {

@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
 import { openRealServer } from "./real-server.ts";
+import { shared } from "../support/shared.ts";
+
+const app = await shared(openRealServer({ starts: false }));
 
 /** The time stands still, so all are made in one millisecond. */
 test.each([
@@ -8,7 +11,6 @@ test.each([
   ["/v1/pauses", (name: string) => ({ host: `${name}.example.com` }), "first first"],
   ["/v1/invitations", (name: string) => ({ email: `${name}@example.com`, role: "reader" }), "last first"],
 ] as const)("%s lists what was made in one millisecond as it was made", async (path, bodyOf, order) => {
-  await using app = await openRealServer({ starts: false });
   const made: string[] = [];
   for (const name of ["one", "two", "three", "four", "five", "six"]) {
     const { status, text, json } = await app.call("POST", path, bodyOf(name));

@@ -167,13 +167,18 @@ describe.each(REVISIONS)("a client of the kind %s that can't ask", (kind) => {
     }
   });
 
-  test("approves no other run than the call names, also where it asks", async () => {
+  test("approves, cancels and retries no other run than the call names, also where it asks", async () => {
     const id = await hold();
     await server.engine.actionService.cancel(server.engine.owner, id, null);
     await server.engine.actionService.retry(server.engine.owner, id, null);
     for (const asks of [{}, { answer: YES }]) {
       await using client = await connect(kind, server.mcpUrl, { key: KEYS.owner, ...asks });
-      expect(errorIn(await client.call("approve", { id, run: 1 })).code).toBe("not_approvable");
+      for (const [tool, code] of [
+        ["approve", "not_approvable"],
+        ["cancel", "not_cancellable"],
+        ["retry", "not_retryable"],
+      ] as const)
+        expect(errorIn(await client.call(tool, { id, run: 1 })).code).toBe(code);
       expect([client.questions, await stateOf(id)]).toEqual([[], { ...HELD, run: 2 }]);
     }
   });

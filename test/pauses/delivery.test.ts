@@ -6,9 +6,8 @@ import { systemIds } from "../../src/core/ids.ts";
 import { REVOKED_KEY_TAKEN_MS_MAX } from "../../src/core/limits.ts";
 import { createPauseService } from "../../src/pauses/pauses.ts";
 import { refusalOf } from "../actions/callers.ts";
-import { answering } from "../actions/senders.ts";
 import { type Engine, openEngine, requestFor, wrapping } from "../support/engine.ts";
-import { anApiKey, anAuditEntry, answered, aPause, NOON } from "../support/factory.ts";
+import { anApiKey, anAuditEntry, aPause, NOON } from "../support/factory.ts";
 import { Target } from "../support/target.ts";
 import { until } from "../support/until.ts";
 
@@ -102,24 +101,6 @@ describe("a pause", () => {
     expect(target.received).toHaveLength(1);
     await engine.pauseService.resume(engine.owner, pause.id);
     await target.saw(2);
-  });
-
-  test("that can't be written stops nothing", async () => {
-    let isAway = false;
-    await using engine = await openEngine({
-      sender: answering(answered(200)),
-      wrapStore: wrapping("pauses", (pauses) => ({
-        pause: (row, audit) => (isAway ? Promise.reject(new Error("away")) : pauses.pause(row, audit)),
-      })),
-    });
-    isAway = true;
-    const failed = engine.pauseService.pause(engine.owner, ALL).then(
-      () => "paused",
-      () => "failed",
-    );
-    expect(await failed).toBe("failed");
-    const { id } = await engine.create({});
-    await engine.saw(id, { status: "completed" });
   });
 });
 
