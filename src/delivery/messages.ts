@@ -124,7 +124,17 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     const { ask: event, channel } = asked;
     if (!(await recipients.mayMail(asked.action.accountId, OWNER, to))) return NOT_AN_APPROVER;
     const [action, history] = await Promise.all([see(asked.action, "mail"), historyOf(asked.action)]);
-    return channelMessage({ event, to, action, run: notification.run, history, baseUrl, channel: channel.name });
+    const { name: account } = await people.labelOf(asked.action.accountId);
+    return channelMessage({
+      event,
+      to,
+      action,
+      run: notification.run,
+      history,
+      account,
+      baseUrl,
+      channel: channel.name,
+    });
   };
 
   /** Null: the invitation was accepted or withdrawn, is void, or has expired. */
@@ -165,8 +175,9 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     if (kept.expiresAt <= now) return LINKS_ENDED;
     const links = { ...kept, expiresAt: decidableUntil(kept.expiresAt, action, approvalTtlHours) };
     const [shown, history] = await Promise.all([see(action, "mail"), historyOf(action)]);
+    const { name: account } = await people.labelOf(action.accountId);
     const receiptUrl = receiptLink(action.id);
-    const mail = { to: message.target, action: shown, run, links, receiptUrl, history, baseUrl };
+    const mail = { to: message.target, action: shown, run, links, receiptUrl, history, account, baseUrl };
     return approvalMessage(mail, approvalLinks);
   };
 
@@ -264,7 +275,7 @@ interface Message {
  * the action awaits its decision, the alert about a credential is up to date, or the request for one is pending.
  */
 export function createMessage({ clock, config, store }: AppContext, needs: MessageNeeds): Deliver {
-  const { channels, credentials, credentialRequests } = store;
+  const { channels, credentials, credentialRequests, people } = store;
   const { baseUrl } = config;
   const timeoutMsMax = Math.min(config.attemptTimeoutMs, MESSAGE_TIMEOUT_MS);
 
@@ -275,7 +286,8 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
     const { ask, channel } = asked;
     if (channel.kind === "mail") return null;
     const action = await see(asked.action, "public");
-    const told = { ask, at, action, history: await needs.historyOf(asked.action), baseUrl };
+    const { name: account } = await people.labelOf(channel.accountId);
+    const told = { ask, at, action, history: await needs.historyOf(asked.action), account, baseUrl };
     const { isSigned, question: bodyOf } = MESSAGE_FORMATS[channel.kind];
     return { channel, body: bodyOf(told), isSigned };
   };

@@ -37,8 +37,15 @@ interface Question {
   /** Masked as for the public, since readers of a channel need not be approvers. */
   readonly action: MaskedAction;
   readonly history: DecisionHistory;
+  /** The account's name, if it has one. */
+  readonly account: string | null;
   /** The address of the pages, without a trailing slash. */
   readonly baseUrl: string;
+}
+
+/** Tells people who decide for several accounts which one asks. Quotes the name, since its people chose it. */
+export function accountSentence(account: string | null): string {
+  return account === null ? "" : ` The account is “${withoutLinks(visibleText(account))}”.`;
 }
 
 /** The page of the action, which needs a sign-in. No message contains a link that decides or that opens without a sign-in. */
@@ -88,7 +95,7 @@ export function linesOfWords({ name, label, value }: DecisionFactsJson["facts"][
 }
 
 /** The body of a POST to an incoming webhook of Slack. Shows texts of others as plain text, without markup, mentions or links. */
-function slackQuestion({ ask, action, history, baseUrl }: Question): string {
+function slackQuestion({ ask, action, history, account, baseUrl }: Question): string {
   const { facts, risks } = maskedFacts(action, history, baseUrl);
   const { hidden, words, details } = groupedFacts(facts);
   const sent = asSent(action);
@@ -97,7 +104,9 @@ function slackQuestion({ ask, action, history, baseUrl }: Question): string {
   return slackJson(`${reminder}${messageSubject(sent)}`, [
     { type: "header", text: plain(`${method} ${endOfHost(host)}`) },
     section(url),
-    quiet(ask === "requested" ? "Awaiting approval" : "Reminder: still awaiting approval"),
+    quiet(
+      `${ask === "requested" ? "Awaiting approval" : "Reminder: still awaiting approval"}.${accountSentence(account)}`,
+    ),
     ...risks.map(({ level, text }) => (level === "note" ? quiet(text) : section(`${RISK_SIGNS[level]} ${text}`))),
     bodySection(sent),
     ...(hidden === null ? [] : [quiet(`${hidden}. To see hidden values, open it in Outgate.`)]),

@@ -19,6 +19,7 @@ import {
   terms,
 } from "./templates.tsx";
 import {
+  accountSentence,
   actionPageUrl,
   credentialPageUrl,
   credentialRequestUrl,
@@ -71,6 +72,8 @@ function about({ to, action: { id }, run }: AboutAction) {
 
 interface AskingMail extends AboutAction {
   readonly history: DecisionHistory;
+  /** The account's name, if it has one: a person may decide for several. */
+  readonly account: string | null;
   /** The address of the pages, without a trailing slash. */
   readonly baseUrl: string;
 }
@@ -83,11 +86,11 @@ export interface ApprovalMail extends AskingMail {
 
 /** Asks for a decision by two links. `confirm`: they open a page with a button; `one_click`: opening one decides. */
 export function approvalMessage(mail: ApprovalMail, linkKind: keyof typeof TERMS): Mail {
-  const { action, run, links, receiptUrl, baseUrl } = mail;
+  const { action, run, links, receiptUrl, account, baseUrl } = mail;
   const asked = askedFor(mail);
   const sent = asSent(action);
   const content = email(messageSubject(sent, run), [
-    ...question(sent, waitingText(action), asked),
+    ...question(sent, waitingText(action) + accountSentence(account), asked),
     buttons(
       { label: "Approve", href: links.approve, look: "filled" },
       { label: "Reject", href: links.reject, look: "outline" },
@@ -132,11 +135,11 @@ interface ChannelMail extends AskingMail {
 
 /** Asks for a decision by a link to the page where people decide after a sign-in. */
 export function channelMessage(mail: ChannelMail): Mail {
-  const { event, action, run, baseUrl, channel } = mail;
+  const { event, action, run, account, baseUrl, channel } = mail;
   const asked = askedFor(mail);
   const sent = asSent(action);
   const isReminder = event === "reminded";
-  const waiting = `${isReminder ? "Nobody has decided yet. " : ""}${waitingText(action)}`;
+  const waiting = `${isReminder ? "Nobody has decided yet. " : ""}${waitingText(action)}${accountSentence(account)}`;
   const open = { label: "Open in Outgate to decide", above: "Decide in Outgate, after you log in" };
   const content = email(`${isReminder ? "Reminder: " : ""}${messageSubject(sent, run)}`, [
     ...question(sent, waiting, asked),

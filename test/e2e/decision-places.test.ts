@@ -101,6 +101,7 @@ const ABSENT_RISKS = new Set(["already_done", "key_revoked", "key_expired", "hid
 
 describe("every place of decision", () => {
   test("shows every fact and every risk, in the same order and in the same words", async () => {
+    await server.call("PATCH", "/v1/account", { name: "Acme" });
     const keys = JSON.parse((await server.call("GET", "/v1/keys")).text) as { data: { id: string; name: string }[] };
     const credential = {
       name: "apple",
@@ -127,7 +128,7 @@ describe("every place of decision", () => {
     const newer = `UPDATE actions SET extras = json_insert(extras, '$.priority', json('{"level":7}')) WHERE id = ?`;
     await runStatements(file, [{ sql: newer, args: [id] }]);
     await file.close();
-    await mailOf(id, 0);
+    expect((await mailOf(id, 0)).fields["text"]).toContain(" The account is “Acme”.\n");
     await server.engine.actionService.cancel(server.engine.owner, id, "Not without a ticket.");
     const [keyId = null] = credential.keys;
     const agent = { ...server.engine.owner, keyId, role: "agent", scope: "account", actor: "key:agent" } as const;

@@ -30,6 +30,7 @@ function asked(
       at: NOON,
       action: maskAction(anAction({ approve: true, ...action }), "public"),
       history: { ...NO_HISTORY, ...history },
+      account: "Acme.com",
       baseUrl: "https://gate.example.com",
     }),
   );
@@ -79,7 +80,9 @@ describe("a question in Slack", () => {
     const subject = 'Approve? api.stripe.com · POST /v1/refunds · "Refund order 5999" · qqpjmk';
     expect(asked(REFUND).text).toBe(subject);
     expect(asked(REFUND, {}, "reminded").text).toBe(`Reminder: ${subject}`);
-    expect(textsOf(asked(REFUND, {}, "reminded"))).toContain("Reminder: still awaiting approval");
+    expect(textsOf(asked(REFUND, {}, "reminded"))).toContain(
+      "Reminder: still awaiting approval. The account is “Acme[.]com”.",
+    );
   });
 
   test("says what is cut of a body, and where the rest is", () => {

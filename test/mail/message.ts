@@ -38,13 +38,14 @@ export function anApprovalMail(action: Partial<Action> = {}): Unmasked<ApprovalM
     links: LINKS,
     receiptUrl,
     history: NO_HISTORY,
+    account: null,
     baseUrl: "https://gate.example.com",
   };
 }
 
 /** How it was answered elsewhere. */
 export function aDecidedMail(overrides: Partial<Unmasked<DecidedMail>> = {}): Unmasked<DecidedMail> {
-  const { links: _, history: _history, baseUrl: _baseUrl, ...about } = anApprovalMail();
+  const { links: _, history: _history, account: _account, baseUrl: _baseUrl, ...about } = anApprovalMail();
   return { ...about, decision: "approved", actor: "key:ann", reason: null, at: NOON, ...overrides };
 }
 

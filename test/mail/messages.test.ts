@@ -83,9 +83,11 @@ describe("an approval mail", () => {
       extras: { ...NO_EXTRAS, metadata: { order: "5999" } },
     });
     const history = { ...NO_HISTORY, isNewHost: true, reason: "The customer asked." };
-    const asked = approvalMessage(maskedMail({ ...mail, history }), "confirm");
-    const told = channelMessage(maskedMail({ ...mail, history, event: "requested", channel: "ops" }));
+    const ofAcme = { ...mail, history, account: "Acme.com" };
+    const asked = approvalMessage(maskedMail(ofAcme), "confirm");
+    const told = channelMessage(maskedMail({ ...ofAcme, event: "requested", channel: "ops" }));
     const begin = [
+      "The account is “Acme[.]com”.",
       "DELETE",
       "https://api.example.com/orders",
       "It deletes: the method is DELETE.",
