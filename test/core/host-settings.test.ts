@@ -137,20 +137,9 @@ describe("settings", () => {
 
   test.each([
     [{ timeout_ms: 999 }, "timeout_ms"],
-    [{ timeout_ms: 120_001 }, "timeout_ms"],
-    [{ timeout_ms: 1_000.5 }, "timeout_ms"],
-    [{ backoff: { base_ms: 99, cap_ms: 100 } }, "backoff.base_ms"],
-    [{ backoff: { base_ms: 100 } }, "backoff.cap_ms"],
     [{ backoff: { base_ms: 200, cap_ms: 100 } }, "backoff"],
-    [{ backoff: { base_ms: 100, cap_ms: BACKOFF_CAP_MS_MAX + 1 } }, "backoff.cap_ms"],
     [{ give_up_on: [299] }, "give_up_on.0"],
     [{ give_up_on: [401, "2xx"] }, "give_up_on.1"],
-    [{ give_up_on: "4xx" }, "give_up_on"],
-    [{ give_up_on: Array.from({ length: 51 }, () => 401) }, "give_up_on"],
-    [{ max_per_second: 0 }, "max_per_second"],
-    [{ max_per_second: 10_001 }, "max_per_second"],
-    [{ max_concurrent: 0 }, "max_concurrent"],
-    [{ rate: 1 }, "rate"],
   ])("refuse %j", (body, field) => {
     const refused = (() => {
       try {

@@ -1,11 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import {
-  CREDENTIAL_REQUEST_PATHS_MAX,
-  CREDENTIAL_REQUESTS_PER_DAY_MAX,
-  CREDENTIAL_REQUESTS_PER_KEY_MAX,
-  DAY_MS,
-  REASON_CHARS_MAX,
-} from "../../src/core/limits.ts";
+import { CREDENTIAL_REQUESTS_PER_DAY_MAX, CREDENTIAL_REQUESTS_PER_KEY_MAX, DAY_MS } from "../../src/core/limits.ts";
 import { KEYS } from "../http/stub-server.ts";
 import { openCredentials, SECRET } from "./rig.ts";
 import { shared } from "../support/shared.ts";
@@ -187,14 +181,8 @@ describe("a request for a credential", () => {
     ["two hosts", { host: "a.example,b.example" }],
     ["no reason", { reason: "" }],
     ["a blank reason", { reason: " \n\t" }],
-    ["a long reason", { reason: "x".repeat(REASON_CHARS_MAX + 1) }],
-    ["a reason with NUL", { reason: "a\u0000b" }],
-    ["a name in capitals", { name: "Stripe" }],
     ["a name with look-alike letters", { name: "strіpe" }],
     ["a path that climbs", { paths: ["/v1/../admin"] }],
-    ["many paths", { paths: Array.from({ length: CREDENTIAL_REQUEST_PATHS_MAX + 1 }, (_, n) => `/${n}`) }],
-    ["a long path", { paths: [`/${"x".repeat(300)}`] }],
-    ["an unknown method", { methods: ["TRACE"] }],
     ["a secret", { secret: SECRET }],
     ["keys", { keys: ["key_x"] }],
   ])("with %s is refused", async (_what, more) => {

@@ -116,12 +116,7 @@ describe("a request about pauses", () => {
   test.each([
     ["a key of nobody", { key_id: "key_nobody" }, 404, "not_found"],
     ["what is no id", { key_id: "agent" }, 400, "validation_error"],
-    ["a reason that is too long", { reason: "a".repeat(1_001) }, 400, "validation_error"],
-    ["a member that nobody knows", { key: "key_x" }, 400, "validation_error"],
-    ["a list", [], 400, "validation_error"],
     ["a URL as a host", { host: "https://api.example.com/" }, 400, "validation_error"],
-    ["a pattern as a host", { host: "*.example.com" }, 400, "validation_error"],
-    ["a default port, which no action has", { host: "api.example.com:443" }, 400, "validation_error"],
     ["a host beside a key", { host: "api.example.com", key_id: "key_nobody" }, 400, "validation_error"],
   ])("with %s is refused, and pauses nothing", async (_name, body, status, code) => {
     expect(await pause(body)).toMatchObject({ status, json: { error: { code } } });
