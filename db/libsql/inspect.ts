@@ -112,9 +112,9 @@ function lacksLog(path: string): boolean {
 
 function missingLog(path: string): string {
   return (
-    `The log ${path}-wal of the database is not there: it was deleted after a kill, or the file was copied without it while a service ran. ` +
-    "What was written last was only there, unless a program such as sqlite3 has saved it in the file since, and calls made since may be " +
-    `made again. Put it back, or restore a backup. To go on without it, stop what uses the file. ${emptyLog(path)}`
+    `The log ${path}-wal of the database is not there. If a program such as sqlite3 has saved it in the file after a kill, nothing is lost. ` +
+    "If it was deleted, or the file was copied without it while a service ran, what was written last was only there, and calls made since may " +
+    `be made again: put it back, or restore a backup. To go on without it, stop what uses the file. ${emptyLog(path)}`
   );
 }
 

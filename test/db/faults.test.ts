@@ -98,7 +98,7 @@ describe("a file that is no database any more", () => {
     // So is a file that was copied without its log while a service ran.
     for (const use of existsSync(log) ? [] : uses) {
       expect(await use(path).then(String, String)).toBe(
-        `DatabaseUnreadable: The log ${log} of the database is not there: it was deleted after a kill, or the file was copied without it while a service ran. What was written last was only there, unless a program such as sqlite3 has saved it in the file since, and calls made since may be made again. Put it back, or restore a backup. To go on without it, stop what uses the file.${goOn}`,
+        `DatabaseUnreadable: The log ${log} of the database is not there. If a program such as sqlite3 has saved it in the file after a kill, nothing is lost. If it was deleted, or the file was copied without it while a service ran, what was written last was only there, and calls made since may be made again: put it back, or restore a backup. To go on without it, stop what uses the file.${goOn}`,
       );
     }
     if (!existsSync(log)) writeFileSync(log, "");
