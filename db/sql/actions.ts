@@ -14,8 +14,6 @@ import {
 } from "../../src/core/store.ts";
 import { isTooLate, type TimelineEvent } from "../../src/core/timeline.ts";
 import { mayHaveTooMany, responseToKeep, type Change, givesBack } from "../../src/core/changes.ts";
-import { actionPolicyText } from "../../src/core/action-policy.ts";
-import { countedText } from "../../src/core/account-rules.ts";
 import {
   ACTIONS,
   type ActionWrite,
@@ -37,7 +35,7 @@ import { countRejections } from "../commands/key-limits.ts";
 import { mayRepeat, saysWhy } from "../../src/core/rejections.ts";
 import { findHolder } from "./find.ts";
 import { hasRow, hasValues } from "./read.ts";
-import { rowTypeOf, scheduledAtOf, storedValues, type ActionAccess } from "./rows.ts";
+import { rowTypeOf, decidedTexts, scheduledAtOf, storedValues, type ActionAccess } from "./rows.ts";
 import { isConstraint } from "./errors.ts";
 import { askOf } from "../../src/core/notification-events.ts";
 import { timeline } from "../tables.ts";
@@ -224,9 +222,8 @@ function writtenRow(
   const isOfState = isSame("lateResult") && isSame("policy") && isSame("counted");
   const least = isSame("result") ? "state" : "result";
   const written = isOfState ? least : "all";
-  const texts = { policy: actionPolicyText(after.policy), counted: countedText(after.counted) };
   const lateResult = lateResultText(after.lateResult);
-  const values = { ...after.result, ...texts, lateResult, scheduledAt: scheduledAtOf(after, at) };
+  const values = { ...after.result, ...decidedTexts(after), lateResult, scheduledAt: scheduledAtOf(after, at) };
   return { written, row: [...valuesOf(UPDATES[written].set, values, after), after.id, before.revision] };
 }
 

@@ -9,11 +9,11 @@ import {
   largeBytesOf,
 } from "../../src/core/action.ts";
 import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
-import { type ActionPolicy, actionPolicyText, parseActionPolicy } from "../../src/core/action-policy.ts";
+import { type ActionPolicy, parseActionPolicy } from "../../src/core/action-policy.ts";
 import { parseCounted, parseExtras } from "../../src/core/extras-schema.ts";
 import type { Notification } from "../../src/core/notification.ts";
 import { RecentMap } from "../../src/core/maps.ts";
-import { countedText, type StoredCount } from "../../src/core/account-rules.ts";
+import type { StoredCount } from "../../src/core/account-rules.ts";
 import type { OutboxEntry } from "../../src/core/store.ts";
 import {
   isTooLate,
@@ -145,8 +145,15 @@ export function scheduledAtOf(action: Action, at: Date): Date {
 export function storedValues({ id, headers, creator, extras, policy, counted }: Action, seal: HeaderSeal) {
   const sealedHeaders = headers === null ? null : seal.seal(JSON.stringify(headers), headersPlace(id));
   const [keyRole, keyHold] = [creator.role, creator.hold];
-  const texts = { extras: extrasText(extras), policy: actionPolicyText(policy), counted: countedText(counted) };
-  return { sealedHeaders, keyRole, keyHold, ...texts };
+  return { sealedHeaders, keyRole, keyHold, extras: extrasText(extras), ...decidedTexts({ policy, counted }) };
+}
+
+/** What was decided about an action, as it is stored. */
+export function decidedTexts({ policy, counted }: Pick<Action, "policy" | "counted">) {
+  return {
+    policy: policy === null ? null : JSON.stringify(policy),
+    counted: counted.length === 0 ? null : JSON.stringify(counted),
+  };
 }
 
 /** Columns whose values have another form in an action. */

@@ -76,11 +76,6 @@ export function countedOf({ ruleId, subject, start, amount }: RuleCount): Stored
   return [ruleId, subject, start, amount];
 }
 
-/** As it is stored. */
-export function countedText(counted: readonly StoredCount[]): string | null {
-  return counted.length === 0 ? null : JSON.stringify(counted);
-}
-
 /** One count of a rule. */
 type Counted = Pick<RuleCount, "ruleId" | "subject">;
 

@@ -47,11 +47,6 @@ export function parseActionPolicy(text: string): ActionPolicy | undefined {
   return check.Check(stored) ? stored : undefined;
 }
 
-/** As it is stored. */
-export function actionPolicyText(policy: ActionPolicy | null): string | null {
-  return policy === null ? null : JSON.stringify(policy);
-}
-
 /** What the rules of an account say about a request. */
 export interface Ruling {
   readonly effect: "allow" | "hold" | "refuse";

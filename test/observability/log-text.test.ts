@@ -2,7 +2,7 @@ import type { LogLevel } from "../../src/config/values.ts";
 import { expect, test } from "bun:test";
 import { createLogText, type LogFields } from "../../src/observability/log.ts";
 import { createPaint, columnCount, padded, shortened, visible } from "../../src/observability/terminal.ts";
-import { startText } from "../../src/observability/start-text.ts";
+import { startText } from "../../src/app/process.ts";
 
 const AT = new Date(2026, 2, 1, 14, 2, 11);
 
