@@ -1,4 +1,3 @@
-import { dayOf } from "../../src/core/key-limits.ts";
 import {
   and,
   type Column,
@@ -16,14 +15,17 @@ import {
 } from "drizzle-orm";
 import { alias } from "drizzle-orm/sqlite-core";
 import type { AccountStop, AccountStore, ApiKey } from "../../src/core/account-store.ts";
+import { firstActionId } from "../../src/core/ids.ts";
+import { dayOf } from "../../src/core/key-limits.ts";
+import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
 import type { Pause } from "../../src/core/pause.ts";
 import { rejectionWindowStart } from "../../src/core/rejections.ts";
 import type { Actor } from "../../src/core/roles.ts";
-import { firstActionId } from "../../src/core/ids.ts";
-import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
+import type { Reader } from "../sql/dialect.ts";
 import { accountLock, firstStartLock, pauseLock, rulesLock, stopLock } from "../sql/locks.ts";
 import { all, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
-import type { Reader } from "../sql/dialect.ts";
+import type { StoreAccess } from "../sql/writer.ts";
+import { accounts, actions, apiKeys, keyDays, members, pauses, people, rejections, welcomeLinks } from "../tables.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
 import { setFact } from "./facts.ts";
@@ -31,8 +33,6 @@ import { endGrantsOf } from "./grants.ts";
 import { insertList, valuesOf } from "./lists.ts";
 import { isOfManager } from "./makers.ts";
 import { findInForce } from "./pauses.ts";
-import { accounts, actions, apiKeys, keyDays, members, pauses, people, rejections, welcomeLinks } from "../tables.ts";
-import type { StoreAccess } from "../sql/writer.ts";
 
 export const createAccount = command<AccountStore["create"]>(
   async (tx, account, keys, extras) => {

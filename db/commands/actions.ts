@@ -1,23 +1,24 @@
 import { and, desc, eq, gt, inArray, isNotNull, like, ne, or, sql } from "drizzle-orm";
+import type { RuleCount, StoredCount } from "../../src/core/account-rules.ts";
 import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { atUse } from "../../src/core/grant.ts";
 import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
 import { pausesOf } from "../../src/core/pause.ts";
+import type { RejectionEntry } from "../../src/core/rejections.ts";
+import type { CreateRefusal, Decider } from "../../src/core/store.ts";
 import {
   accountLock,
   countLock,
   createLock,
   grantLock,
   keyLock,
-  pauseLocks,
   limitLock,
   type Lock,
+  pauseLocks,
 } from "../sql/locks.ts";
-import type { RejectionEntry } from "../../src/core/rejections.ts";
-import type { CreateRefusal, Decider } from "../../src/core/store.ts";
+import { get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import {
-  LATE_SUCCESS,
   actionKeys,
   actionMetadata,
   actions,
@@ -25,18 +26,17 @@ import {
   approvalLinks,
   attempts,
   audit as auditLog,
+  LATE_SUCCESS,
   members,
   outbox,
   timeline,
 } from "../tables.ts";
 import { listCommand, type Tx } from "./command.ts";
-import { findPaused, isHeldBack } from "./pauses.ts";
-import { findEach, insertList, updateEach, updateList, upsertList, type Values } from "./lists.ts";
 import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writeUses } from "./grants.ts";
-import type { StoredCount, RuleCount } from "../../src/core/account-rules.ts";
-import { type GoesBeyond, placeOf, readCounts, type RuleCounts, readRulesVersions } from "./rules.ts";
-import { get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import { type CountedWrite, type KeyCounts, readKeyCounts } from "./key-limits.ts";
+import { findEach, insertList, updateEach, updateList, upsertList, type Values } from "./lists.ts";
+import { findPaused, isHeldBack } from "./pauses.ts";
+import { type GoesBeyond, placeOf, readCounts, readRulesVersions, type RuleCounts } from "./rules.ts";
 
 /** The commands that create actions and write their changes: most writes, so they take lists. Rows are lists of values. */
 

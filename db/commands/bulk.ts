@@ -3,11 +3,11 @@ import type { BulkEnd, BulkStore } from "../../src/core/bulk-job.ts";
 import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";
 import { accountLock } from "../sql/locks.ts";
 import { AFTER_ALL_IDS, all, countRows, findRow, get, hasRow, hasValues, qb } from "../sql/read.ts";
+import type { StoreAccess } from "../sql/writer.ts";
+import { bulkJobs, bulkResults } from "../tables.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome } from "./command.ts";
 import { insertList, updateList } from "./lists.ts";
-import { bulkJobs, bulkResults } from "../tables.ts";
-import type { StoreAccess } from "../sql/writer.ts";
 
 const ADD_ACTIONS = insertList(bulkResults, ["actionStatus", "code", "message"]);
 

@@ -4,11 +4,11 @@ import { type Channel, CHANNEL_KINDS, type ChannelStore, type ChannelTarget } fr
 import { CHANNELS_MAX } from "../../src/core/limits.ts";
 import { accountLock } from "../sql/locks.ts";
 import { all, countRows, findRow, hasValues, qb } from "../sql/read.ts";
+import type { ActionAccess } from "../sql/rows.ts";
+import { channels } from "../tables.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command } from "./command.ts";
 import { CHANNELS_VERSION, readVersion } from "./facts.ts";
-import { channels } from "../tables.ts";
-import type { ActionAccess } from "../sql/rows.ts";
 
 type Row = typeof channels.$inferSelect;
 
@@ -37,7 +37,7 @@ export const removeChannel = command<ChannelStore["remove"]>(async (tx, accountI
   return addIfWritten(tx, removed, audit, CHANNELS_VERSION);
 });
 
-export function createChannelStore({ reader, writer, seal }: Omit<ActionAccess, "written">): ChannelStore {
+export function createChannelStore({ reader, writer, seal }: ActionAccess): ChannelStore {
   const channelOf = ({ sealedConfig, kind, ...row }: Row): Channel => {
     // If the kind was altered, there is no target to send to.
     const known = CHANNEL_KINDS.find((one) => one === kind);

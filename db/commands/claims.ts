@@ -2,17 +2,17 @@
  * Claims: due rows of a queue become active under a lease. This is the claim of SQLite; `postgres/claim.ts` has PostgreSQL's. Behind it is
  * what ends or moves rows that can't be claimed. `sql/queue.ts` calls these, and reads what was claimed.
  */
-import { and, eq, exists, gt, inArray, sql, isNull, or, type SQLWrapper } from "drizzle-orm";
+import { and, eq, exists, gt, inArray, isNull, or, sql, type SQLWrapper } from "drizzle-orm";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
+import { pausesOf, stopsOf } from "../../src/core/pause.ts";
 import type { SetBack } from "../../src/core/store.ts";
 import { pauseLocks } from "../sql/locks.ts";
-import { all, qb, bytesOf, hasValues, prepare } from "../sql/read.ts";
-import { command, listCommand, type QueueName, type QueueClaim, type ClaimResult } from "./command.ts";
-import { updateList, type Values, type Lists, updateEach } from "./lists.ts";
+import { all, bytesOf, hasValues, prepare, qb } from "../sql/read.ts";
 import { actions, outbox, timeline } from "../tables.ts";
 import { EVENTS } from "./actions.ts";
+import { type ClaimResult, command, listCommand, type QueueClaim, type QueueName } from "./command.ts";
+import { type Lists, updateEach, updateList, type Values } from "./lists.ts";
 import { findPaused, isHeldBack } from "./pauses.ts";
-import { pausesOf, stopsOf } from "../../src/core/pause.ts";
 
 /** Makes due rows active under a lease: the earliest of each lane in turn, as many as fit into `bytesMax`, but at least one. */
 export const claim = listCommand(

@@ -6,12 +6,12 @@
 import { and, DrizzleQueryError, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
+import type { NotificationKind } from "../../src/core/notification-events.ts";
+import type { ClaimedLane, LaneName } from "../../src/core/store.ts";
+import type { Reader, Statement, StatementResult } from "../sql/dialect.ts";
 import type { Lock } from "../sql/locks.ts";
-import type { Statement, StatementResult, Reader } from "../sql/dialect.ts";
 import { qb } from "../sql/read.ts";
 import type { Lists } from "./lists.ts";
-import type { ClaimedLane, LaneName } from "../../src/core/store.ts";
-import type { NotificationKind } from "../../src/core/notification-events.ts";
 
 /** The transaction in which a command reads and writes. It ends with the command. */
 export interface Tx extends Reader {

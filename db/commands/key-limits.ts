@@ -2,30 +2,30 @@
  * What limits a key: how many of its actions are held, how many it creates on a day, and what people rejected before. `actions.ts` asks
  * before it writes and adds what it has written. The store of rejections is at the end.
  */
+import { and, count, desc, eq, gt, inArray, lte, ne, type Placeholder, sql } from "drizzle-orm";
 import type { KeyBudget } from "../../src/core/key-limits.ts";
-import { count, and, desc, eq, gt, inArray, lte, ne, type Placeholder, sql } from "drizzle-orm";
 import {
-  HELD_PER_KEY_MAX,
   EARLIER_REJECTIONS_SHOWN_MAX,
+  HELD_PER_KEY_MAX,
   REJECTIONS_PER_KEY_MAX,
   REPEATS_PER_REJECTION_MAX,
   SIMILAR_REJECTIONS_COUNTED_MAX,
 } from "../../src/core/limits.ts";
 import {
   mayRepeat,
+  type RejectedRequest,
   type RejectionCount,
   type RejectionEntry,
+  type RejectionStore,
   rejectionWindowStart,
   saysWhy,
-  type RejectedRequest,
-  type RejectionStore,
 } from "../../src/core/rejections.ts";
-import { hasValues, prepare, qb, all, countRows, get, membersIn } from "../sql/read.ts";
-import { type Tx, command, deleteSome } from "./command.ts";
-import { findEach, insertList, valuesOf } from "./lists.ts";
-import { actions, keyDays, rejections, timeline } from "../tables.ts";
 import type { Reader } from "../sql/dialect.ts";
+import { all, countRows, get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import type { StoreAccess } from "../sql/writer.ts";
+import { actions, keyDays, rejections, timeline } from "../tables.ts";
+import { command, deleteSome, type Tx } from "./command.ts";
+import { findEach, insertList, valuesOf } from "./lists.ts";
 
 /** A write of an action, which may count towards the limits of a key. */
 export interface CountedWrite {

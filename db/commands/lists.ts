@@ -1,7 +1,7 @@
 import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import type { Prepared } from "../sql/read.ts";
 import type { SqlValue } from "../sql/dialect.ts";
+import type { Prepared } from "../sql/read.ts";
 
 /**
  * Reads and writes many rows at once: SQLite with a prepared statement for each row, PostgreSQL with one statement over

@@ -2,25 +2,25 @@
  * The rules of accounts, by whose version a create is decided, and what they count. Behind it are the counts of a commit: `actions.ts` reads
  * them, asks which a create would exceed, adds to them, and writes them.
  */
-import { and, desc, eq, getTableColumns, gte, isNotNull, sql, lte } from "drizzle-orm";
+import { and, desc, eq, getTableColumns, gte, isNotNull, lte, sql } from "drizzle-orm";
 import {
-  type RuleStore,
   countName,
   CountParts,
   type RuleCount,
+  type RuleStore,
   type StoredCount,
 } from "../../src/core/account-rules.ts";
 import type { ActionPolicy } from "../../src/core/action-policy.ts";
+import type { Reader } from "../sql/dialect.ts";
 import { rulesLock } from "../sql/locks.ts";
-import { all, qb, hasValues, prepare } from "../sql/read.ts";
+import { all, hasValues, prepare, qb } from "../sql/read.ts";
+import type { StoreAccess } from "../sql/writer.ts";
+import { actions, facts, ruleCounts, rules } from "../tables.ts";
 import { addToAudit } from "./audit.ts";
 import { command, type Tx } from "./command.ts";
-import { findEach, upsertList, type Lists, type Values } from "./lists.ts";
+import { FACT, readVersion, renewVersion, RULES_VERSION } from "./facts.ts";
+import { findEach, type Lists, upsertList, type Values } from "./lists.ts";
 import { isOfManager } from "./makers.ts";
-import { FACT, readVersion, RULES_VERSION, renewVersion } from "./facts.ts";
-import { actions, facts, rules, ruleCounts } from "../tables.ts";
-import type { StoreAccess } from "../sql/writer.ts";
-import type { Reader } from "../sql/dialect.ts";
 
 /** The fact that changes with the rules of one account. */
 function rulesVersionOf(accountId: string): string {

@@ -2,8 +2,8 @@ import { getTableName } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { Tx } from "../commands/command.ts";
 import { columnsOf, type InsertList, type Named, type UpdateList, type Values } from "../commands/lists.ts";
+import { rowsOf, sqliteDialect, type SqlValue, type Statement, type StatementResult } from "../sql/dialect.ts";
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
-import { type StatementResult, rowsOf, type SqlValue, type Statement, sqliteDialect } from "../sql/dialect.ts";
 
 /** What a statement did: its rows as lists of values, and how many rows it returned or, without any, changed. */
 export interface Executed {

@@ -1,13 +1,13 @@
 import { getTableName } from "drizzle-orm";
-import type { QueryResult } from "pg";
 import { drizzle } from "drizzle-orm/pg-proxy";
+import type { QueryResult } from "pg";
 import type { Tx } from "../commands/command.ts";
 import { columnsOf, type InsertList, type Named, type UpdateList, type Values } from "../commands/lists.ts";
-import { timeline } from "../tables.ts";
+import { postgresDialect, type SqlValue, type Statement, type StatementResult } from "../sql/dialect.ts";
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
-import { type StatementResult, type SqlValue, type Statement, postgresDialect } from "../sql/dialect.ts";
+import { timeline } from "../tables.ts";
 import { claimAll } from "./claim.ts";
-import { named, type Query, valueOf, unseen } from "./queries.ts";
+import { named, type Query, unseen, valueOf } from "./queries.ts";
 
 /** The transaction for one command. After `end`, it refuses statements, which would be part of another command. */
 export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]>): Tx & { end(): void } {

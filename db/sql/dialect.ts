@@ -2,7 +2,7 @@
  * What is sent to a database and what comes back, and behind it the few things that SQLite and PostgreSQL spell differently. `read.ts` builds
  * SELECTs with these, `commands/command.ts` runs writes.
  */
-import { Placeholder, type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { Placeholder, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 
 /** A value of a column. Times are integers in milliseconds, booleans 0 and 1. */
 export type SqlValue = string | number | null;

@@ -11,9 +11,9 @@ import {
   LIST_BYTES_MAX,
 } from "../../src/core/limits.ts";
 import { type ActionStore, type HeldFilter, NO_FILTER, type WaitingHost } from "../../src/core/store.ts";
-import { type ActionReads, findActions, fitting } from "./find.ts";
-import { AFTER_ALL_IDS, all, bytesOfAction, eachValue, get, qb } from "./read.ts";
 import { actions } from "../tables.ts";
+import { AFTER_ALL_IDS, all, bytesOfAction, eachValue, get, qb } from "./read.ts";
+import { type ActionAccess, findActions, fitting } from "./rows.ts";
 
 interface Held {
   readonly id: string;
@@ -69,7 +69,7 @@ function idBefore({ before }: Pick<HeldFilter, "before">): string {
   return before === null ? AFTER_ALL_IDS : firstActionId(before);
 }
 
-export function createHeldReads(reads: ActionReads) {
+export function createHeldReads(reads: Pick<ActionAccess, "reader" | "seal">) {
   const { reader } = reads;
   const { isOneOf, itemsOf, placeIn, jsonList, indexedBy } = reader.dialect;
   const { id, keyId, host, status, createdAt, createdBy } = actions;

@@ -42,10 +42,9 @@ import {
 } from "../../src/core/search.ts";
 import type { ActionStore } from "../../src/core/store.ts";
 import { actionMetadata, actions, timeline } from "../tables.ts";
-import { type ActionReads, findActions, fitting, shareTurn } from "./find.ts";
+import type { Dialect, Reader, Row } from "./dialect.ts";
 import { AFTER_ALL_IDS, all, bytesOfAction, get, membersIn, qb, repeatable } from "./read.ts";
-import type { Reader, Dialect, Row } from "./dialect.ts";
-import { only, readable, rowReader } from "./rows.ts";
+import { type ActionAccess, findActions, fitting, only, readable, rowReader, shareTurn } from "./rows.ts";
 
 interface SearchStep {
   readonly found: readonly Found[];
@@ -367,7 +366,9 @@ async function withOutcome(reader: Reader, outcome: OutcomeKind, rows: readonly 
   return rows.filter((row) => (isAnswered(row) ? "answered" : outcomes.get(row.id)) === outcome);
 }
 
-export function createLists(reads: ActionReads): Pick<ActionStore, "list" | "count" | "matching"> {
+export function createLists(
+  reads: Pick<ActionAccess, "reader" | "seal">,
+): Pick<ActionStore, "list" | "count" | "matching"> {
   const { reader } = reads;
   /** When the row at which a search stopped early was created; null: it did not stop early. */
   const createdAtOf = async (last: string | null) => {

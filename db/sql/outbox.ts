@@ -1,19 +1,19 @@
 import { and, desc, eq, isNotNull, isNull, lt, sql } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { LIST_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
-import type { Notification } from "../../src/core/notification.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";
+import type { Notification } from "../../src/core/notification.ts";
 import { limitsOf } from "../../src/core/roles.ts";
 import type { OutboxEntry, OutboxStore, Queue } from "../../src/core/store.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { valuesOf } from "../commands/lists.ts";
-import { permitMail, settleNotifications, SETTLED } from "../commands/outbox.ts";
+import { permitMail, SETTLED, settleNotifications } from "../commands/outbox.ts";
 import { actions, apiKeys, outbox, timeline } from "../tables.ts";
-import { countSome, createQueue, isLeaseOver, type QueueAccess, queueTable } from "./queue.ts";
+import { countSome, createQueue, isLeaseOver, queueTable } from "./queue.ts";
 import { AFTER_ALL_IDS, hasRow, hasValues, prepare, qb, raw } from "./read.ts";
-import { entryOf, NOTIFICATION_COLUMNS, notificationOf, readable, readCreator } from "./rows.ts";
+import { type ActionAccess, entryOf, NOTIFICATION_COLUMNS, notificationOf, readable, readCreator } from "./rows.ts";
 
-function createNotificationQueue(kind: NotificationKind, db: QueueAccess): Queue<Notification> {
+function createNotificationQueue(kind: NotificationKind, db: ActionAccess): Queue<Notification> {
   const { reader } = db;
   const queue = createQueue(kind, db, notificationOf);
   return {
@@ -52,7 +52,7 @@ function subjectOf({ id, attempts, leaseUntil }: Notification): string {
 }
 
 /** The store of callbacks, mails and messages. A claim is identified by the attempts and the lease of its row. */
-export function createOutboxStore(db: QueueAccess): OutboxStore {
+export function createOutboxStore(db: ActionAccess): OutboxStore {
   const { reader, writer } = db;
   return {
     ...writer.methods({ permitMail }),

@@ -1,8 +1,6 @@
-import { and, type Column, count, eq, gt, lt, lte, or, sql, type SQL, type SQLWrapper } from "drizzle-orm";
+import { and, type Column, count, eq, gt, lt, lte, or, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
-import { pausesOf } from "../../src/core/pause.ts";
-import { type Lease, startAttempt } from "../../src/core/settle.ts";
 import {
   DATE_MS_MAX,
   DUE_LANES_SCANNED_MAX,
@@ -13,25 +11,26 @@ import {
   RETRY_HOSTS_SHOWN_MAX,
   SMALL_ROW_BYTES_MAX,
 } from "../../src/core/limits.ts";
+import { pausesOf } from "../../src/core/pause.ts";
+import { type Lease, startAttempt } from "../../src/core/settle.ts";
 import type { ActionStore, Claim, ClaimedRows, LaneHead, LaneName, Queue, SetBack } from "../../src/core/store.ts";
+import * as commands from "../commands/claims.ts";
+import type { QueueName } from "../commands/command.ts";
 import { findPendingIds, isHeldBack, readPaused } from "../commands/pauses.ts";
+import { actions, outbox } from "../tables.ts";
+import type { Dialect, LaneSql, Reader, Row, SqlValue } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
-import { findRows, fitting } from "./find.ts";
 import { all, type Args, bytesOf, bytesOfAction, countRows, prepare, qb } from "./read.ts";
-import type { Reader, Dialect, LaneSql, Row, SqlValue } from "./dialect.ts";
 import {
+  type ActionAccess,
   actionOf,
   COLUMNS_BUT_RESULT,
+  findRows,
+  fitting,
   NOTIFICATION_COLUMNS,
   readable,
   type UnreadableRow,
-  type ActionAccess,
 } from "./rows.ts";
-import * as commands from "../commands/claims.ts";
-import type { QueueName } from "../commands/command.ts";
-import { actions, outbox } from "../tables.ts";
-
-export type QueueAccess = Omit<ActionAccess, "seal" | "written">;
 
 export function createActionQueue(db: ActionAccess): Queue<Action> {
   const { reader, seal, written } = db;
@@ -96,7 +95,7 @@ type FromMemory<T> = (id: string, revision: number, lease: Lease) => T | null;
 /** What the queues of actions and of notifications share. */
 export function createQueue<T extends object>(
   queue: QueueName,
-  { reader, writer, onUnreadable }: QueueAccess,
+  { reader, writer, onUnreadable }: ActionAccess,
   parse: (row: Row) => T,
   fromMemory: FromMemory<T> | null = null,
 ) {

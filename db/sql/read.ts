@@ -14,9 +14,9 @@ import {
 import { CasingCache } from "drizzle-orm/casing";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
+import { jsonIn } from "../../src/core/json.ts";
 import { actions } from "../tables.ts";
 import type { ArgType, ArgValues, Dialect, Reader, Row, SqlValue } from "./dialect.ts";
-import { jsonIn } from "../../src/core/json.ts";
 
 type ArgTypes = Readonly<Record<string, ArgType>>;
 

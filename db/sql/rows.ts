@@ -1,20 +1,25 @@
 import { type Column, type GetColumnData, getTableColumns, getTableName } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { type ActionPolicy, parseActionPolicy } from "../../src/core/action-policy.ts";
 import {
   type Action,
   awaitsRunAt,
+  largeBytesOf,
   type LateResult,
   parseLateResult,
   type Result,
-  largeBytesOf,
 } from "../../src/core/action.ts";
-import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
-import { type ActionPolicy, parseActionPolicy } from "../../src/core/action-policy.ts";
+import { systemClock } from "../../src/core/clock.ts";
 import { parseCounted, parseExtras } from "../../src/core/extras-schema.ts";
+import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
+import { jsonIn } from "../../src/core/json.ts";
+import { DATE_MS_MAX } from "../../src/core/limits.ts";
+import type { NewNotification } from "../../src/core/notification-events.ts";
 import type { Notification } from "../../src/core/notification.ts";
 import { RecentMap } from "../../src/core/maps.ts";
 import type { StoredCount } from "../../src/core/account-rules.ts";
 import type { OutboxEntry } from "../../src/core/store.ts";
+import { isTarget } from "../../src/core/target.ts";
 import {
   isTooLate,
   TIMELINE_EVENT_TYPES,
@@ -23,16 +28,14 @@ import {
   type TimelineEventType,
 } from "../../src/core/timeline.ts";
 import type { Secrets } from "../../src/crypto/secrets.ts";
-import { RESULT } from "../commands/actions.ts";
-import { actions, outbox, timeline } from "../tables.ts";
-import type { Row, SqlValue } from "./dialect.ts";
-import type { NewNotification } from "../../src/core/notification-events.ts";
-import type { QueueName } from "../commands/command.ts";
-import type { StoreAccess } from "./writer.ts";
-import { jsonIn } from "../../src/core/json.ts";
-import { DATE_MS_MAX } from "../../src/core/limits.ts";
-import { isTarget } from "../../src/core/target.ts";
 import { areHeaders } from "../../src/receipts/response-headers.ts";
+import { createTurnShare } from "../../src/runtime/fair-share.ts";
+import { RESULT } from "../commands/actions.ts";
+import type { QueueName } from "../commands/command.ts";
+import { actions, outbox, timeline } from "../tables.ts";
+import type { Reader, Row, SqlValue } from "./dialect.ts";
+import { prepare, qb } from "./read.ts";
+import type { StoreAccess } from "./writer.ts";
 
 /** A row with a value that the service never writes: somebody altered the database. Nothing of such a row is ever sent. */
 export class UnreadableRow extends Error {
@@ -235,6 +238,38 @@ function headersPlace(actionId: string) {
 
 /** One shared list, since most actions count towards no rule. */
 const NOTHING_COUNTED: readonly StoredCount[] = [];
+
+const FIND_ALL = prepare({ ids: "list" }, (arg, { isOneOf }) =>
+  qb.select(ACTION_COLUMNS).from(actions).where(isOneOf(actions.id, arg.ids)),
+);
+
+/** The rows of these actions, in this order. */
+export async function findRows(reader: Reader, ids: readonly string[]): Promise<readonly Row[]> {
+  if (ids.length === 0) return [];
+  const rows = await FIND_ALL.raw(reader, { ids });
+  const byId = new Map(rows.map((row) => [row["id"], row]));
+  return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
+}
+
+/** SQLite reads on this thread, so that many searches and lists would block the event loop if each took its own turn. */
+export const shareTurn = createTurnShare(systemClock);
+
+/** These actions of an account in this order, to show them, without those that can't be read. */
+export async function findActions(
+  { reader, seal }: Pick<ActionAccess, "reader" | "seal">,
+  accountId: string,
+  ids: readonly string[],
+): Promise<readonly Action[]> {
+  const rows = await shareTurn(accountId, () => findRows(reader, ids));
+  return shareTurn(accountId, () => readable(rows, (row) => shownActionOf(row, seal)));
+}
+
+/** The first rows whose `bytes` fit together, but at least one. */
+export function fitting<Sized extends { readonly bytes?: unknown }>(bytesMax: number, rows: readonly Sized[]) {
+  let total = 0;
+  const count = rows.findIndex(({ bytes }) => (total += Number(bytes)) > bytesMax);
+  return rows.slice(0, count === -1 ? rows.length : Math.max(1, count));
+}
 
 const readEntry = rowReader(only(timeline, ["seq", "at", "run", "status", "type", "detail"]));
 

@@ -2,37 +2,32 @@ import { hostSettingsText, parseHostSettings } from "../../src/api/host-settings
 import { parseActionPolicy } from "../../src/core/action-policy.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import type { ClusterStore, Store } from "../../src/core/store.ts";
-import { createActivityStore, createFirstStepStore } from "../commands/activity.ts";
-import type { OnAway } from "./errors.ts";
 import { createCallbackHostStore, createHostSettingsStore } from "../commands/account-settings.ts";
 import { createAccountStore } from "../commands/accounts.ts";
-import { hasBudgetLeft, createRejectionStore } from "../commands/key-limits.ts";
-import { createChannelStore } from "../commands/channels.ts";
-import { extendLease } from "../commands/actions.ts";
-import { createLinkStore } from "../commands/links.ts";
+import { createActivityStore, createFirstStepStore } from "../commands/activity.ts";
 import { createAuditStore } from "../commands/audit.ts";
 import { createBulkStore } from "../commands/bulk.ts";
-import { createFinds } from "./find.ts";
-import { createOutboxStore } from "./outbox.ts";
-import { createActionQueue, createQueueReads } from "./queue.ts";
-import { applyChange, createAction, isApplied } from "./actions.ts";
-import { createHeldReads } from "./held.ts";
-import { createLists } from "./list.ts";
+import { createChannelStore } from "../commands/channels.ts";
+import type { DbConnection } from "../commands/command.ts";
+import { createCredentialRequestStore, createCredentialStore } from "../commands/credentials.ts";
+import { createFactStore, writeFacts } from "../commands/facts.ts";
+import { createGrantStore } from "../commands/grants.ts";
+import { createRejectionStore } from "../commands/key-limits.ts";
+import { createLinkStore } from "../commands/links.ts";
+import { createOAuthStore } from "../commands/oauth.ts";
 import { createPauseStore } from "../commands/pauses.ts";
 import { createPeopleStore, createTeamStore } from "../commands/people.ts";
-import { type HeaderSeal, type OnUnreadable, type ActionAccess, WrittenActions } from "./rows.ts";
-import { createRuleStore, beyondCounts } from "../commands/rules.ts";
-import { createUpkeepStore } from "../commands/upkeep.ts";
-import { createFileStore } from "../libsql/size.ts";
-import { createCredentialRequestStore, createCredentialStore } from "../commands/credentials.ts";
-import { createGrantStore } from "../commands/grants.ts";
-import { createOAuthStore } from "../commands/oauth.ts";
+import { createRuleStore } from "../commands/rules.ts";
 import { createSealedStore } from "../commands/secrets.ts";
 import { createSigningStore } from "../commands/signing.ts";
-import { createFactStore, writeFacts } from "../commands/facts.ts";
-import { Writer } from "./writer.ts";
-import type { DbConnection } from "../commands/command.ts";
+import { createUpkeepStore } from "../commands/upkeep.ts";
 import type { LockTimes } from "../libsql/service-lock.ts";
+import { createFileStore } from "../libsql/size.ts";
+import { createActionStore } from "./actions.ts";
+import type { OnAway } from "./errors.ts";
+import { createOutboxStore } from "./outbox.ts";
+import { type ActionAccess, type HeaderSeal, type OnUnreadable, WrittenActions } from "./rows.ts";
+import { Writer } from "./writer.ts";
 
 interface StoreParts extends Pick<StoreSettings, "seal" | "onFatal" | "onAway" | "onUnreadable"> {
   /** Reports calls that find the database unavailable: see `tellingAway`. */
@@ -48,27 +43,14 @@ export function createStore(parts: StoreParts): Store {
   const { connection, seal, cluster, isOnlyProcess, onUnreadable = () => {} } = parts;
   const writer = new Writer(connection, parts.onFatal, parts);
   const db: ActionAccess = { reader: connection, writer, seal, written: new WrittenActions(), onUnreadable };
-  const queue = createActionQueue(db);
+  const actions = createActionStore(db);
   let closing: Promise<void> | null = null;
   const close = async () => {
     await writer.drain();
     await connection.close();
   };
   return {
-    actions: {
-      ...queue,
-      ...createQueueReads(connection, queue),
-      ...createFinds(db),
-      ...createLists(db),
-      ...createHeldReads(db),
-      create: (creation) => createAction(db, creation),
-      apply: (write) => applyChange(db, write),
-      isApplied: (write) => isApplied(db, write),
-      extendLease: ({ id, revision }, leaseUntil) =>
-        writer.run(extendLease, { id, revision, leaseUntil: leaseUntil.getTime() }),
-      hasBudgetLeft: (budget) => hasBudgetLeft(connection, budget),
-      beyondCounts: (counts) => beyondCounts(connection, counts),
-    },
+    actions,
     outbox: createOutboxStore(db),
     accounts: createAccountStore(db),
     callbackHosts: createCallbackHostStore(db),
@@ -83,7 +65,7 @@ export function createStore(parts: StoreParts): Store {
     people: createPeopleStore(db),
     team: createTeamStore(db),
     signing: createSigningStore(db),
-    pauses: createPauseStore(db, queue),
+    pauses: createPauseStore(db, actions),
     rejections: createRejectionStore(db),
     audit: createAuditStore(db),
     bulk: createBulkStore(db),

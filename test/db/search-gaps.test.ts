@@ -41,7 +41,7 @@ const FAILED = {
 };
 
 function listsOf(read: Read) {
-  return createLists({ reader: { dialect: sqliteDialect, read }, seal: testSecrets, onUnreadable: () => {} });
+  return createLists({ reader: { dialect: sqliteDialect, read }, seal: testSecrets });
 }
 
 test("many searches leave the event loop to others, and read more about what they found, however many steps they take", async () => {
