@@ -6,7 +6,7 @@ import { createAccountStore } from "./commands/accounts.ts";
 import type { DatabaseSize, FactStore, Store } from "../src/core/store.ts";
 import { codeAndText, codeOf, faultOf, tellingAway, unavailable } from "./sql/errors.ts";
 import { isPostgresUrl, realPath } from "../src/config/values.ts";
-import { openFile } from "./libsql/file.ts";
+import { openFile, watchFile } from "./libsql/file.ts";
 import {
   DatabaseUnreadable,
   inspectFile,
@@ -18,12 +18,10 @@ import {
   sizeOf,
   UNREADABLE,
   unreadable,
-  watchFile,
 } from "./libsql/inspect.ts";
 import { checkMigrated, migrate } from "./libsql/migrate.ts";
 import { createFactStore } from "./commands/facts.ts";
 import { createPeopleStore } from "./commands/people.ts";
-import { LOCK_TIMES, takeDatabase } from "./libsql/service-lock.ts";
 import { orClose, type DbConnection } from "./commands/command.ts";
 import { createStore, type StoreSettings } from "./sql/store.ts";
 import { readSize } from "./libsql/size.ts";
@@ -81,7 +79,7 @@ export function databaseExists(url: string): boolean {
 }
 
 async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<DbConnection> {
-  const { openRemote } = await import("./libsql/remote.ts");
+  const { LOCK_TIMES, openRemote, takeDatabase } = await import("./libsql/remote.ts");
   const connection = openRemote(url, authToken);
   const settings = {
     holder: { id: crypto.randomUUID(), name: `process ${process.pid} on ${hostname()}` },

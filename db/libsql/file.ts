@@ -1,9 +1,12 @@
 import { constants, Database, type Statement as NativeStatement } from "bun:sqlite";
-import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
+import { rmSync, statSync } from "node:fs";
+import { FILE_LOOK_MS, LOG_SAVE_EVERY_MS, LOG_SAVE_MS_MAX } from "../../src/core/limits.ts";
+import { StoreLost } from "../../src/core/store.ts";
+import { type CommandCall, type DbConnection, runCalls, runGroup } from "../commands/command.ts";
+import { type Row, sqliteDialect, type SqlValue, type Statement } from "../sql/dialect.ts";
 import { faultOf, orUnavailable } from "../sql/errors.ts";
-import { sqliteDialect, type Row, type SqlValue, type Statement } from "../sql/dialect.ts";
-import { type Execute, openTx } from "./tx.ts";
 import { logBytesOf, sizeOf } from "./inspect.ts";
+import { type Execute, openTx } from "./tx.ts";
 
 /** How long a statement may block the event loop while another process holds the lock. The writer retries without blocking. */
 const BUSY_MS = 20;
@@ -278,5 +281,125 @@ function rollback(control: (sql: "ROLLBACK") => unknown): void {
     control("ROLLBACK");
   } catch {
     // The first error is the one to report.
+  }
+}
+
+/**
+ * Calls `onLost` once if the file or its lock is deleted, moved or replaced, after which another service could open the same file, or
+ * another one at its path, and send the same calls. Returns a function that ends the watch.
+ */
+export function watchFile(path: string, onLost: (cause: StoreLost) => void): () => void {
+  const files = [path, `${path}.lock`].map((file) => ({ file, id: identityOf(file) }));
+  const timer = setInterval(() => {
+    const changed = files.find(({ file, id }) => ![id, UNKNOWN].includes(identityOf(file)));
+    if (changed === undefined) return;
+    clearInterval(timer);
+    onLost(new StoreLost(`The file ${changed.file} was deleted, moved or replaced while the service ran.`));
+  }, FILE_LOOK_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** The log of the file is not at its path any more. The code of this error crosses a thread. */
+class LogGone extends Error {
+  readonly code = "OUTGATE_LOG_GONE";
+}
+
+export interface LogWatch {
+  /** Throws if the log is gone: what would be written to it is lost with the process. */
+  check(): void;
+  /** Ends the watch, but not before what a log that is gone held is saved. False: the file must not be closed. */
+  end(): Promise<boolean>;
+}
+
+/**
+ * Calls `onLost` once, with a sentence, if the log of a file or its shared memory is deleted, replaced or cut: a kill would lose what
+ * only the log has, and other processes would read and write another one. SQLite still has a deleted log open, so its content is saved
+ * first, in the file. Of a log that was cut nothing more is copied: pages would be missing in the middle.
+ */
+export function watchLog(
+  path: string,
+  file: Pick<OwnFile, "isLogCut" | "saveLog">,
+  onLost: (sentence: string) => void,
+): LogWatch {
+  const log = `${path}-wal`;
+  const parts = [log, `${path}-shm`];
+  const ids = new Map([path, ...parts].map((part) => [part, identityOf(part)]));
+  const isChanged = (part: string) => {
+    const found = identityOf(part);
+    // The first statement makes the log of a new file.
+    if (ids.get(part) === "") ids.set(part, found === UNKNOWN ? "" : found);
+    return ![ids.get(part), UNKNOWN].includes(found);
+  };
+  let isCut = false;
+  let saving: Promise<void> | null = null;
+  const save = async (changed: string) => {
+    const isSaved = (await saveLog(file)) && !isChanged(path);
+    const what = `The file ${changed} was deleted, moved or replaced while the service ran.`;
+    if (!isSaved) return onLost(`${what} ${NOT_SAVED}`);
+    // The next start would take another log at its path for this one.
+    const isFree = changed !== log || isDeleted(log);
+    const free = isFree ? "" : ` Delete ${log} before the next start: it is not the log of the database.`;
+    onLost(`${what} Nothing is lost: the database file has all of it.${free}`);
+  };
+  const look = () => {
+    // Whoever watches the file tells that.
+    if (saving !== null || isCut || isChanged(path)) return;
+    const changed = parts.find(isChanged);
+    if (changed !== undefined) {
+      saving = save(changed);
+    } else if (file.isLogCut()) {
+      isCut = true;
+      onLost(`The file ${log} was cut short while the service ran. ${CUT}`);
+    }
+  };
+  const timer = setInterval(look, FILE_LOOK_MS);
+  return {
+    check() {
+      look();
+      if (saving !== null || isCut) throw new LogGone("The log of the database is gone.");
+    },
+    async end() {
+      clearInterval(timer);
+      look();
+      await saving;
+      return !isCut;
+    },
+  };
+}
+
+const CUT = "What was written last is lost, and calls made since then may be made again.";
+
+const NOT_SAVED = `It could not be saved in time. ${CUT}`;
+
+function isDeleted(file: string): boolean {
+  try {
+    rmSync(file, { force: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** False: it could not be saved in time. */
+async function saveLog(file: Pick<OwnFile, "saveLog">): Promise<boolean> {
+  for (let tries = 0; tries < LOG_SAVE_MS_MAX / LOG_SAVE_EVERY_MS; tries += 1) {
+    // Fails on a full disk.
+    if (await file.saveLog().catch(() => false)) return true;
+    await Bun.sleep(LOG_SAVE_EVERY_MS);
+  }
+  return false;
+}
+
+/** The disk or network did not tell: no reason to end a service. */
+const UNKNOWN = "unknown";
+
+/** Names a file on this machine, whatever its path; "": there is none. */
+function identityOf(file: string): string {
+  try {
+    const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+    return found === undefined ? "" : `${found.dev} ${found.ino}`;
+  } catch {
+    return UNKNOWN;
   }
 }

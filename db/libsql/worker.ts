@@ -3,8 +3,8 @@
  * clone of the same rows costs about twice as much.
  */
 import { commandOf } from "../commands/all.ts";
-import { openFile } from "./file.ts";
-import { DatabaseUnreadable, inspectFile, type LogWatch, UNREADABLE, watchLog } from "./inspect.ts";
+import { openFile, type LogWatch, watchLog } from "./file.ts";
+import { DatabaseUnreadable, inspectFile, UNREADABLE } from "./inspect.ts";
 import { codeOf } from "../sql/errors.ts";
 import type { Failure, FromWorker, ToWorker } from "./threaded.ts";
 import type { DbConnection } from "../commands/command.ts";

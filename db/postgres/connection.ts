@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
-import { Client, type ClientConfig, type QueryResult } from "pg";
+import { Client, type ClientConfig, DatabaseError, type QueryResult } from "pg";
+import { afterRunning, systemClock } from "../../src/core/clock.ts";
 import {
   MIGRATION_KEEP_ALIVE_MS,
   POSTGRES_READERS,
@@ -7,13 +8,11 @@ import {
   STORE_RETRY_MS,
   TRANSACTION_MS_MAX,
 } from "../../src/core/limits.ts";
-import { type CommandCall, runCalls, runGroup, type DbConnection } from "../commands/command.ts";
-import { unavailable } from "../sql/errors.ts";
-import { type Row, postgresDialect } from "../sql/dialect.ts";
-import { afterRunning, systemClock } from "../../src/core/clock.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
+import { type CommandCall, type DbConnection, runCalls, runGroup } from "../commands/command.ts";
+import { postgresDialect, type Row } from "../sql/dialect.ts";
+import { DatabaseFault, reasonOf, TOO_MANY_CONNECTIONS, unavailable } from "../sql/errors.ts";
 import { lockQuery, named, type Query, queryOf, unescapeText } from "./queries.ts";
-import { faultIn, isAftermath, isBeyondConnections, isConnectionSound, isOfPooler, isOutdated } from "./faults.ts";
 import { openTx } from "./tx.ts";
 
 /** PostgreSQL: reads over a few connections, and one transaction at a time over another. */
@@ -502,4 +501,64 @@ function rowsOf({ rows }: QueryResult): readonly Row[] {
 
 function ignore(): void {
   // The caller that waits for the answer gets the error.
+}
+
+/** Serialization failure and deadlock: the same transaction may succeed if it is repeated. */
+const REPEATABLE = /^(40001|40P01)$/;
+
+/**
+ * Classes of errors that mean that the statement or its values are wrong: data, constraints, syntax, program limits. Not a
+ * missing privilege (42501) or table (42P01), since the same statement succeeds once the operator has granted it or restored a backup.
+ */
+const REJECTED = /^(21|22|23|42(?!501|P01)|54|0A|P0)/;
+
+/** What an error of the driver or the server means. If it has no SQLSTATE, the connection is lost. */
+export function faultIn(error: unknown): DatabaseFault | StoreUnavailable {
+  if (error instanceof DatabaseFault || error instanceof StoreUnavailable) return error;
+  const code = sqlStateOf(error);
+  const refused = REJECTED.test(code) ? "rejected" : "unavailable";
+  return new DatabaseFault(REPEATABLE.test(code) ? "busy" : refused, code.startsWith("23"), error);
+}
+
+/** Whether the prepared statement is missing or another has its name, since a pooler lends connections of others. */
+export function isOfPooler(error: unknown): boolean {
+  return /^(26000|42P05)$/.test(sqlStateOf(error));
+}
+
+/** Whether a prepared statement's result type has changed with the tables. A new connection prepares it anew. */
+export function isOutdated(error: unknown): boolean {
+  // Not by the message, which is in the server's language.
+  return sqlStateOf(error) === "0A000" && error instanceof DatabaseError && error.routine === "RevalidateCachedQuery";
+}
+
+/** Whether the server, the database, the role or the pooler has no more connections. */
+export function isBeyondConnections(error: unknown): boolean {
+  return reasonOf(error) === TOO_MANY_CONNECTIONS;
+}
+
+/** Whether it failed only because an earlier statement of its transaction did. */
+export function isAftermath(error: unknown): boolean {
+  return sqlStateOf(error) === "25P02";
+}
+
+/** Whether the server answered, and the connection still works. */
+export function isConnectionSound(error: unknown): boolean {
+  const code = sqlStateOf(error);
+  // Not after a shutdown or crash, or if the server became a standby: another server may have its address by now.
+  return code !== "" && !/^(08|57P|58|25006|XX)/.test(code);
+}
+
+/** An error for the operator, if the server answered that this role or database can't be used. */
+export function refusalIn(error: unknown): Error | null {
+  const cause = error instanceof DatabaseFault ? error.cause : error;
+  const isRefused = /^(28|3D|42501|3F)/.test(sqlStateOf(cause));
+  if (!isRefused || !(cause instanceof Error)) return null;
+  return new Error(`The database of DATABASE_URL refuses: ${cause.message}. Check its user, password and name.`, {
+    cause,
+  });
+}
+
+/** The SQLSTATE, or "" unless the server sent the error: codes of the network, such as EPIPE, may look like one. */
+function sqlStateOf(error: unknown): string {
+  return error instanceof DatabaseError ? (error.code ?? "") : "";
 }

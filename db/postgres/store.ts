@@ -1,10 +1,9 @@
-import { tellingAway } from "../sql/errors.ts";
-import { orClose, type DbConnection } from "../commands/command.ts";
-import { createStore, type StoreSettings } from "../sql/store.ts";
 import type { Store } from "../../src/core/store.ts";
+import { type DbConnection, orClose } from "../commands/command.ts";
+import { tellingAway } from "../sql/errors.ts";
+import { createStore, type StoreSettings } from "../sql/store.ts";
 import { createChangeReader, createHintSender, createListen, createNodeStore } from "./cluster.ts";
-import { openPostgres, type PostgresPool } from "./connection.ts";
-import { refusalIn } from "./faults.ts";
+import { openPostgres, type PostgresPool, refusalIn } from "./connection.ts";
 import { checkPostgresMigrated, migratePostgres } from "./migrate.ts";
 import { RAISE_BASE } from "./queries.ts";
 

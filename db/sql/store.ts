@@ -21,7 +21,7 @@ import { createRuleStore } from "../commands/rules.ts";
 import { createSealedStore } from "../commands/secrets.ts";
 import { createSigningStore } from "../commands/signing.ts";
 import { createUpkeepStore } from "../commands/upkeep.ts";
-import type { LockTimes } from "../libsql/service-lock.ts";
+import type { LockTimes } from "../libsql/remote.ts";
 import { createFileStore } from "../libsql/size.ts";
 import { createActionStore } from "./actions.ts";
 import type { OnAway } from "./errors.ts";

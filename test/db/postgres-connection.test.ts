@@ -1,9 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { DatabaseError } from "pg";
 import { command, runStatements } from "../../db/commands/command.ts";
-import { again, openPostgres, type Send } from "../../db/postgres/connection.ts";
+import {
+  again,
+  openPostgres,
+  type Send,
+  faultIn,
+  isBeyondConnections,
+  isConnectionSound,
+} from "../../db/postgres/connection.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
-import { faultIn, isBeyondConnections, isConnectionSound } from "../../db/postgres/faults.ts";
 import { reasonOf } from "../../db/sql/errors.ts";
 import { TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
 import { ACTION_STATUSES } from "../../src/core/action.ts";

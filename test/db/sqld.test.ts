@@ -1,8 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { runStatements } from "../../db/commands/command.ts";
-import { openRemote } from "../../db/libsql/remote.ts";
+import { openRemote, LOCK_TIMES, takeDatabase } from "../../db/libsql/remote.ts";
 import { migrate } from "../../db/libsql/migrate.ts";
-import { LOCK_TIMES, takeDatabase } from "../../db/libsql/service-lock.ts";
 import { toStatement } from "../../db/sql/dialect.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { aCreation, aQuery, NOON } from "../support/factory.ts";

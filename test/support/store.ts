@@ -1,8 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { openFile } from "../../db/libsql/file.ts";
-import { openRemote } from "../../db/libsql/remote.ts";
-import type { LockTimes } from "../../db/libsql/service-lock.ts";
+import { openRemote, type LockTimes } from "../../db/libsql/remote.ts";
 import { createStore, type StoreSettings } from "../../db/sql/store.ts";
 import { openStore } from "../../db/open.ts";
 import { systemIds } from "../../src/core/ids.ts";
