@@ -1,3 +1,4 @@
+/** Copies of a database file: a snapshot while a service runs, and what a restore changes in it. */
 import { Database } from "bun:sqlite";
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { checkLog, reasonAt, singlePathOf } from "./libsql/inspect.ts";

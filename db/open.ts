@@ -1,3 +1,7 @@
+/**
+ * Opens a database by its URL: the store of a service (`openStore`), or what an admin command needs of it (`openAdminStore`).
+ * `sql/store.ts` makes the store over a connection, and `libsql/` and `postgres/` make connections.
+ */
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";

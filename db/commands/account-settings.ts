@@ -1,3 +1,4 @@
+/** What owners set for an account: hosts that callbacks may go to, and settings for calls to a host. */
 import { and, asc, eq, ne } from "drizzle-orm";
 import type { CallbackHostStore } from "../../src/core/account-store.ts";
 import type { AuditEntry } from "../../src/core/audit.ts";

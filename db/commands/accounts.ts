@@ -1,3 +1,4 @@
+/** Accounts and their keys, and the stop of accounts that nobody has allowed. */
 import {
   and,
   type Column,

@@ -1,3 +1,7 @@
+/**
+ * Creates actions and writes their changes. These are most writes, so the commands run for many calls at once, over rows that are lists of
+ * values: `sql/actions.ts` makes them. `key-limits.ts`, `rules.ts` and `grants.ts` count what limits a create.
+ */
 import { and, desc, eq, gt, inArray, isNotNull, like, ne, or, sql } from "drizzle-orm";
 import type { RuleCount, StoredCount } from "../../src/core/account-rules.ts";
 import type { ActionPolicy } from "../../src/core/action-policy.ts";
@@ -37,8 +41,6 @@ import { type CountedWrite, type KeyCounts, readKeyCounts } from "./key-limits.t
 import { findEach, insertList, updateEach, updateList, upsertList, type Values } from "./lists.ts";
 import { findPaused, isHeldBack } from "./pauses.ts";
 import { type GoesBeyond, placeOf, readCounts, readRulesVersions, type RuleCounts } from "./rules.ts";
-
-/** The commands that create actions and write their changes: most writes, so they take lists. Rows are lists of values. */
 
 /** The columns that every change of an action writes. */
 export const STATE = [

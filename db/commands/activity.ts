@@ -1,3 +1,4 @@
+/** What the overview counts of the timeline, by slots of time, and what an account has done for the first time. */
 import {
   and,
   asc,
@@ -288,7 +289,7 @@ export function createActivityStore({ reader, writer }: StoreAccess): ActivitySt
   };
 }
 
-/** The store of what accounts did for the first time. A stored step keeps its time. */
+/** A stored step keeps its time. */
 export function createFirstStepStore({ reader, writer }: StoreAccess): FirstStepStore {
   return {
     ...writer.methods({ add: addStep, remove: removeStep }),

@@ -1,3 +1,4 @@
+/** Every command by name, as the writer thread of a file (`libsql/worker.ts`) is told what to run. */
 import { type AnyCommand, execute, isCommand } from "./command.ts";
 import * as accountSettings from "./account-settings.ts";
 import * as accounts from "./accounts.ts";

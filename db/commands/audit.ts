@@ -1,3 +1,4 @@
+/** The audit log: how commands add to it, and its pages. */
 import { and, count, desc, eq, gt, gte, lt, lte, sql } from "drizzle-orm";
 import type { AuditEntry, AuditStore } from "../../src/core/audit.ts";
 import { AUDIT_SCAN_ROWS_MAX, DAY_MS } from "../../src/core/limits.ts";

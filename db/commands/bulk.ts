@@ -1,3 +1,4 @@
+/** Bulk jobs, and the results of their actions. */
 import { and, desc, eq, isNotNull, lt, lte, sql } from "drizzle-orm";
 import type { BulkEnd, BulkStore } from "../../src/core/bulk-job.ts";
 import { BULK_JOBS_MAX, BULK_RUNNING_MAX } from "../../src/core/limits.ts";

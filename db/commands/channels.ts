@@ -1,3 +1,4 @@
+/** Channels, where an account asks for approval. Where they lead is sealed. */
 import { eq } from "drizzle-orm";
 import type { AuditEntry } from "../../src/core/audit.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelStore, type ChannelTarget } from "../../src/core/channel.ts";

@@ -1,3 +1,4 @@
+/** Credentials that agents name and never see, and agents' requests for them. */
 import {
   and,
   desc,
@@ -141,7 +142,7 @@ export const noteEcho = command<CredentialStore["noteEcho"]>(
   (accountId) => [accountLock(accountId)],
 );
 
-/** The store of credentials, which agents name and never see. Only `find` reads the sealed secret. */
+/** Only `find` reads the sealed secret. */
 export function createCredentialStore({ reader, writer }: StoreAccess): CredentialStore {
   const { accountId: owner, name } = credentials;
   return {
@@ -286,7 +287,6 @@ function listed() {
     .leftJoin(apiKeys, eq(apiKeys.id, requests.keyId));
 }
 
-/** The store of agents' requests for credentials, which owners fill in. */
 export function createCredentialRequestStore({ reader, writer }: StoreAccess): CredentialRequestStore {
   return {
     ...writer.methods({ ask, grant, decline, prune: pruneRequests }),

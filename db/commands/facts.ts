@@ -1,3 +1,4 @@
+/** Facts about the store: texts by name. Most are versions, by which nodes notice that their copy of a table is stale. */
 import { eq } from "drizzle-orm";
 import type { FactStore } from "../../src/core/store.ts";
 import { prepare, qb } from "../sql/read.ts";

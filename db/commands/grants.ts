@@ -1,3 +1,4 @@
+/** Grants: what people allow agents for a while. `actions.ts` counts their uses in the commit of each create. */
 import {
   and,
   desc,

@@ -1,3 +1,4 @@
+/** Links of approval mails, and the end of those to somebody who may no longer approve. */
 import { and, eq, sql } from "drizzle-orm";
 import { DECISIONS } from "../../src/core/action.ts";
 import type { LinkStore } from "../../src/core/store.ts";

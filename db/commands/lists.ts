@@ -1,3 +1,7 @@
+/**
+ * Many rows at once, for commands that run for many calls: descriptions of inserts and updates, which `libsql/tx.ts` and `postgres/tx.ts`
+ * compile and run.
+ */
 import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SqlValue } from "../sql/dialect.ts";

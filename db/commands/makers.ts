@@ -1,3 +1,4 @@
+/** Whether who makes or changes something still manages the account when it is written. */
 import { and, eq, isNotNull } from "drizzle-orm";
 import type { ApiKey } from "../../src/core/account-store.ts";
 import type { Made } from "../../src/core/roles.ts";
@@ -5,10 +6,7 @@ import { hasRow, hasValues } from "../sql/read.ts";
 import type { Tx } from "./command.ts";
 import { apiKeys, members } from "../tables.ts";
 
-/**
- * Whether who makes or changes something still manages the account: a person who owns it, or a key that was not revoked. Callers hold a
- * lock that `revokeKey`, `changeRole` and `remove` take.
- */
+/** A person must own the account, and a key must not have been revoked. Callers hold a lock that `revokeKey`, `changeRole` and `remove` take. */
 export async function isOfManager(
   tx: Tx,
   { accountId, createdById, createdBy }: Made & Pick<ApiKey, "accountId">,

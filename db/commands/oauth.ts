@@ -1,3 +1,4 @@
+/** The authorization server: its clients, connections and tokens, and the keys that end with them. */
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, ne, or, sql } from "drizzle-orm";
 import { auditOfSystem } from "../../src/core/audit.ts";
 import {
@@ -18,8 +19,6 @@ import { command, PRUNE_ROWS, type Tx } from "./command.ts";
 import { isOfManager } from "./makers.ts";
 import { apiKeys, oauthArtifacts } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
-
-/** The commands of the authorization server. */
 
 export const putArtifact = command<OAuthStore["put"]>(
   async (tx, artifact) => {

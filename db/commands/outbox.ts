@@ -1,3 +1,4 @@
+/** What is written of notifications: how attempts end, whether a mail may be sent now, and those that are not about an action. */
 import { and, eq, gt, gte, like, lt, ne, or, type SQL, sql } from "drizzle-orm";
 import {
   MAIL_WINDOW_MS,

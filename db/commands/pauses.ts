@@ -1,3 +1,4 @@
+/** Pauses, and which of them hold back a lane. */
 import { and, desc, eq, inArray, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { Action } from "../../src/core/action.ts";
 import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";

@@ -1,3 +1,4 @@
+/** People: sign-up, sessions and passwords; behind it the people of an account, their roles and invitations. */
 import {
   and,
   desc,

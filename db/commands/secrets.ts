@@ -1,3 +1,4 @@
+/** All sealed texts of the database, for a change of the master key. */
 import { and, asc, getTableColumns, getTableName, gt, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SealedStore, SealedText } from "../../src/core/account-store.ts";
@@ -28,7 +29,6 @@ export const replaceSealedTexts = command<SealedStore["replace"]>(async ({ lists
   }
 });
 
-/** The store of all sealed texts, for a change of the master key. */
 export function createSealedStore({ reader, writer }: StoreAccess): SealedStore {
   return {
     ...writer.methods({ replace: replaceSealedTexts }),

@@ -1,3 +1,4 @@
+/** Seeds of signing secrets: which one an origin has, and their rotation. */
 import { and, desc, eq, inArray, lt, sql } from "drizzle-orm";
 import type { OriginUse, ShownSeed, SigningSeed, SigningStore, SigningUse } from "../../src/core/account-store.ts";
 import { CALLBACKS_SCANNED_MAX, KNOWN_ORIGINS_MAX, SEEDS_LISTED_MAX } from "../../src/core/limits.ts";
@@ -82,7 +83,7 @@ function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): r
   return [...newest].map(([origin, lastUsedAt]) => ({ origin, lastUsedAt }));
 }
 
-/** The store of the seeds of signing secrets. A rotation is one commit. */
+/** A rotation is one commit. */
 export function createSigningStore({ reader, writer }: StoreAccess): SigningStore {
   const { isOneOf } = reader.dialect;
   return {

@@ -1,17 +1,19 @@
-import { dayOf } from "../../src/core/key-limits.ts";
-import { setImmediate as nextTurn } from "node:timers/promises";
+/** Housekeeping: which actions have waited too long, and the deletion of old ones with all their rows. */
 import { and, type Column, eq, gt, gte, inArray, lt, lte, max, or, type SQL, sql } from "drizzle-orm";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { firstActionId } from "../../src/core/ids.ts";
+import { dayOf } from "../../src/core/key-limits.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
-import { type UpkeepStore } from "../../src/core/store.ts";
+import type { UpkeepStore } from "../../src/core/store.ts";
 import { all, bytesOf, bytesOfAction, get, hasValues, qb } from "../sql/read.ts";
+import type { StoreAccess } from "../sql/writer.ts";
 import {
-  isWaitingToExpire,
   actionKeys,
   actionMetadata,
   actions,
   approvalLinks,
   attempts,
+  isWaitingToExpire,
   keyDays,
   outbox,
   ruleCounts,
@@ -20,7 +22,6 @@ import {
 import { keyWindowStart } from "./actions.ts";
 import { command, deleteSome, type Tx } from "./command.ts";
 import { FACT, NEWEST_DELETED, setFact } from "./facts.ts";
-import type { StoreAccess } from "../sql/writer.ts";
 
 interface Until {
   readonly finishedUntil: Date;

@@ -1,3 +1,7 @@
+/**
+ * A database file: opens it, reads, runs commands, saves its log (WAL), and watches that neither is deleted or replaced. `inspect.ts` looks
+ * at a file before; `threaded.ts` has it written by a thread.
+ */
 import { constants, Database, type Statement as NativeStatement } from "bun:sqlite";
 import { rmSync, statSync } from "node:fs";
 import { FILE_LOOK_MS, LOG_SAVE_EVERY_MS, LOG_SAVE_MS_MAX } from "../../src/core/limits.ts";
@@ -193,14 +197,18 @@ function isLogCut(database: Database, path: string): boolean {
 }
 
 /**
- * Saves the log in the file. A file alone has an older state than with its log, and nothing shows it. So the file alone says that it needs
- * one (`user_version` 1), except to whoever reads through the log: that has 0 for its next frame. Copies by other programs have 0, too.
+ * Saves the log in the file. A file without its log has an older state, and SQLite does not notice. So the file itself has `user_version` 1,
+ * which `inspect.ts` refuses if there is no log. The log has 0 in a frame behind that, so whoever reads the file with its log, such as a
+ * program that copies both, finds 0.
  */
 class LogSaver {
   readonly #database: Database;
   /** With so many pages the log is saved. The first commit saves it, so that the file says that it needs it. */
   #savedFrom = 0;
-  /** Whether the log says so, too: no longer than it is being saved, since whoever closes the file of a killed service last deletes it. */
+  /**
+   * Whether the log has 1, too, as it must while that page is saved. No longer, since if the service is killed, whoever closes the file last
+   * saves and deletes the log, and the file would seem to lack one.
+   */
   #isOpen: boolean;
 
   constructor(database: Database) {
@@ -210,7 +218,7 @@ class LogSaver {
 
   afterCommit(): void {
     if (!this.#isOpen && this.#pages() < this.#savedFrom) return;
-    // Saved before, too, so that it says so only while one page is saved.
+    // Saved before that, too, so that the log has 1 only while one page is saved.
     if (!this.#isOpen && this.#save()) this.#isOpen = this.#tell(1);
     const isSaved = this.#isOpen && this.#save();
     if (this.#isOpen) this.#isOpen = !this.#tell(0);

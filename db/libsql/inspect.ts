@@ -1,3 +1,7 @@
+/**
+ * What is looked at before a database file is opened: its path, its lock, and whether it and its log are sound. Errors are for the
+ * operator.
+ */
 import { Database } from "bun:sqlite";
 import {
   accessSync,

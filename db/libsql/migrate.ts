@@ -1,3 +1,4 @@
+/** Migrations of SQLite, also from version 0.1. */
 import { type Column, getTableColumns, getTableName } from "drizzle-orm";
 import start from "./migrations/0000_start.sql" with { type: "text" };
 import claimingNode from "./migrations/0001_claiming-node.sql" with { type: "text" };

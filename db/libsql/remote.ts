@@ -1,3 +1,4 @@
+/** A libSQL database behind a URL: its connection, and the lock by which one service at a time writes to it. */
 import { type Client, createClient, type InStatement, type ResultSet } from "@libsql/client";
 import { setTimeout as pause } from "node:timers/promises";
 import { REMOTE_CALL_MS_MAX, SERVICE_LOCK_BEAT_MS, SERVICE_LOCK_MS } from "../../src/core/limits.ts";

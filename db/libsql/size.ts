@@ -1,3 +1,4 @@
+/** How large a database file is, how much of it could be freed, and giving free pages back to the disk. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { FREE_PAGES_KEPT, FREE_PAGES_KEPT_PART, SHRINK_PAGES, SIZE_SAMPLE_ROWS } from "../../src/core/limits.ts";
 import type { DatabaseSize, FileStore } from "../../src/core/store.ts";

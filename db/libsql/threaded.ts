@@ -1,3 +1,4 @@
+/** A database file that a thread writes, as the service uses it. `worker.ts` is the thread's side. */
 import { nameOfCommand } from "../commands/all.ts";
 import type { CommandCall, DbConnection } from "../commands/command.ts";
 import { openFile } from "./file.ts";

@@ -1,3 +1,4 @@
+/** The transaction of a command on SQLite: for a file (`file.ts`) and for a server (`remote.ts`). */
 import { getTableName } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
 import type { Tx } from "../commands/command.ts";

@@ -1,3 +1,4 @@
+/** The claim of PostgreSQL: one statement for each queue. `commands/claims.ts` has SQLite's. */
 import type { QueryResult } from "pg";
 import { escapeText, named, type Query, unseen } from "./queries.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";

@@ -1,3 +1,4 @@
+/** What nodes share besides the store: a clock, who is alive, who runs which job, and hints of each other's commits. */
 import { asc, gt, sql } from "drizzle-orm";
 import {
   HINT_EVERY_MS,

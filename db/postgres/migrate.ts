@@ -1,3 +1,4 @@
+/** Migrations of PostgreSQL, under a lock, since several nodes may start at once. */
 import { MIGRATION_LOCK_MS_MAX, TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
 import { ranIn, requireAll } from "../libsql/migrate.ts";
 import type { PostgresPool } from "./connection.ts";

@@ -1,3 +1,4 @@
+/** Queries as PostgreSQL gets them: names of prepared statements, texts, locks. */
 import { RESTORED_POSITIONS } from "../../src/core/limits.ts";
 import type { Lock } from "../sql/locks.ts";
 import type { SqlValue, Statement } from "../sql/dialect.ts";

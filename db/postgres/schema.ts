@@ -1,3 +1,4 @@
+/** The tables as PostgreSQL has them, for `drizzle-kit` alone: statements are built with those of `tables.ts`. */
 import { sql } from "drizzle-orm";
 import {
   bigint,
@@ -18,7 +19,7 @@ import { describeTables, type SQLITE } from "../tables.ts";
 const text = customType<{ data: string }>({ dataType: () => 'text collate "C"' });
 const number = (name?: string) => (name === undefined ? bigint({ mode: "number" }) : bigint(name, { mode: "number" }));
 
-/** The column types for PostgreSQL's migrations. Statements are built with those of SQLite. */
+/** How PostgreSQL builds what `SQLITE` of `tables.ts` does. */
 const POSTGRES = {
   table: pgTable,
   index,

@@ -1,3 +1,4 @@
+/** Opens the store on PostgreSQL, with what it has for several nodes. */
 import type { Store } from "../../src/core/store.ts";
 import { type DbConnection, orClose } from "../commands/command.ts";
 import { tellingAway } from "../sql/errors.ts";

@@ -1,3 +1,4 @@
+/** The transaction of a command on PostgreSQL. */
 import { getTableName } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/pg-proxy";
 import type { QueryResult } from "pg";

@@ -1,3 +1,4 @@
+/** What the error of a database means for the store, and the reason for the log. */
 import { StoreUnavailable } from "../../src/core/store.ts";
 import type { DbConnection } from "../commands/command.ts";
 

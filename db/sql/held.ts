@@ -1,3 +1,4 @@
+/** What awaits approval: pages in which keys take turns, counts, hosts and requesters. */
 import { and, between, eq, lt, type SQL, sql } from "drizzle-orm";
 import { firstActionId } from "../../src/core/ids.ts";
 import {

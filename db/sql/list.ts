@@ -1,3 +1,4 @@
+/** Searches of an account's actions, newest first: SQL decides what it can, in short steps over one index, and the rest is decided here. */
 import {
   and,
   between,

@@ -1,3 +1,4 @@
+/** The store of callbacks, mails and messages, which wait in queues as actions do (`queue.ts`). `commands/outbox.ts` has what is written. */
 import { and, desc, eq, isNotNull, isNull, lt, sql } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { LIST_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
@@ -51,7 +52,7 @@ function subjectOf({ id, attempts, leaseUntil }: Notification): string {
   return `${id} ${attempts} ${leaseUntil?.getTime() ?? ""}`;
 }
 
-/** The store of callbacks, mails and messages. A claim is identified by the attempts and the lease of its row. */
+/** A claim is identified by the attempts and the lease of its row. */
 export function createOutboxStore(db: ActionAccess): OutboxStore {
   const { reader, writer } = db;
   return {

@@ -1,3 +1,7 @@
+/**
+ * Queues: what is due by lane, claims, and active rows whose lease is over. `outbox.ts` has the queues of notifications, and
+ * `commands/claims.ts` what is written.
+ */
 import { and, type Column, count, eq, gt, lt, lte, or, type SQL, sql, type SQLWrapper } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";

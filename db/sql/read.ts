@@ -1,3 +1,7 @@
+/**
+ * Reads: SELECTs for both databases, built with Drizzle, compiled each time (`all`, `get`) or once (`prepare`), and the conditions that
+ * most of them need.
+ */
 import {
   and,
   Column,

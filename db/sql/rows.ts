@@ -1,3 +1,7 @@
+/**
+ * Rows of actions, timelines and notifications: what is read of them, with a check of each value, since somebody may have altered the
+ * database; and the values that a create stores.
+ */
 import { type Column, type GetColumnData, getTableColumns, getTableName } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { type ActionPolicy, parseActionPolicy } from "../../src/core/action-policy.ts";

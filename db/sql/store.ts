@@ -1,3 +1,4 @@
+/** The store: one member for each subject, over one connection. Where to read on: the file that makes the member. */
 import { hostSettingsText, parseHostSettings } from "../../src/api/host-settings.ts";
 import { parseActionPolicy } from "../../src/core/action-policy.ts";
 import type { Clock } from "../../src/core/clock.ts";

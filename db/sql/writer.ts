@@ -1,3 +1,7 @@
+/**
+ * Group commit: collects commands (`commands/command.ts`), has the connection run them in one transaction, and gives each caller its
+ * result.
+ */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterRunning, type Clock, sleep, systemClock } from "../../src/core/clock.ts";
 import {

@@ -1,3 +1,4 @@
+/** A move to PostgreSQL: copies the rows of `source.ts` to `target.ts`, then compares them. */
 import { codeOf, DatabaseFault } from "../sql/errors.ts";
 import type { Row } from "../sql/dialect.ts";
 import { describeRow, keyOf, type RowKey, TRANSFER_TABLES, type TransferSource, type TransferTable } from "./source.ts";

@@ -1,3 +1,4 @@
+/** A move to PostgreSQL: the file that is copied. `target.ts` is the database, and `copy.ts` copies and compares. */
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { getTableConfig, type SQLiteTable } from "drizzle-orm/sqlite-core";
 import { existsSync, statSync } from "node:fs";

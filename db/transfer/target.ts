@@ -1,3 +1,4 @@
+/** A move to PostgreSQL: the database that is filled, and how far that has come. `source.ts` is the file. */
 import { TRANSFER_CALL_MS_MAX } from "../../src/core/limits.ts";
 import { TRANSFER_FACT } from "../../src/core/store.ts";
 import { openPostgres, type PostgresPool } from "../postgres/connection.ts";
