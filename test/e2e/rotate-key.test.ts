@@ -1,6 +1,6 @@
 import { readKey } from "../../src/config/values.ts";
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { keyIdOf, readNextKey } from "../../src/crypto/master-key.ts";
 import { bytesOfDatabase, fillDatabase, readThroughKey } from "../key-files.ts";
@@ -50,11 +50,16 @@ test("the command changes the key of a service's database, and says where the ol
   expect(action).toMatchObject({ receipt_url: receipt, headers: { "X-A": "canary-4711" } });
 }, 60_000);
 
-test("killed over and over, it is brought to its end with nothing lost, and the old key opens nothing more", async () => {
+test("stopped by the loss of its log and killed over and over, it says so and is brought to its end with nothing lost, and the old key opens nothing more", async () => {
   await using folder = await temporaryFolder();
   const before = await fillDatabase(folder.path, ACTIONS);
   const keyFile = join(folder.path, "outgate.db.key");
   const oldId = keyIdOf(readKey(readFileSync(keyFile, "latin1").trim()) ?? new Uint8Array());
+  const lost = rotate(folder.path);
+  await commits(folder.path, 2, () => lost.exitCode === null);
+  rmSync(join(folder.path, "outgate.db-wal"));
+  const said = { code: 1, err: expect.stringMatching(/-wal was deleted, .* run this again/) };
+  expect(await saidBy(lost)).toMatchObject(said);
   const stopped = new Set<number>();
   let kills = 0;
   for (let isDone = false; !isDone;) {

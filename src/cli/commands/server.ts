@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { EXIT, UsageError, type Io } from "../io.ts";
 import { serve } from "../../app.ts";
 import { DAY_MS, TRANSFER_REPORT_MS } from "../../core/limits.ts";
+import { StoreLost } from "../../core/store.ts";
 import { TravelClock } from "../../demo/clock.ts";
 import { demoBeginning, demoText, playDay, type DemoService } from "../../demo/play.ts";
 import { startTarget } from "../../demo/target.ts";
@@ -163,12 +164,14 @@ export async function rotateSecretKey({ env, out, err }: Io, options: RotateKeyF
   if (text !== "" && newKey === null) {
     throw new UsageError(`NEW_SECRET_KEY has the wrong form. Allowed: ${KEY_FORMS}.`);
   }
-  const rotated = await rotateKey(
-    config,
-    { newKey, newLinks: options.new_links === true },
+  const onFatal = (cause: unknown) => {
     // After a failed fsync the state on disk is unknown. Another run checks it.
-    { clock: systemClock, ids: systemIds, onFatal: () => process.exit(EXIT.failed) },
-  );
+    const why = cause instanceof StoreLost ? cause.message : "A commit could not be made durable.";
+    err(`${why} Not all is encrypted with the new key yet: run this again, which goes on from there.\n`);
+    process.exit(EXIT.failed);
+  };
+  const deps = { clock: systemClock, ids: systemIds, onFatal };
+  const rotated = await rotateKey(config, { newKey, newLinks: options.new_links === true }, deps);
   out(rotatedText(rotated, config));
   if (rotated.unopened === 0) return;
   const names = rotated.named.map(({ table, row, column }) => `  ${column} of ${table} ${row}\n`).join("");
