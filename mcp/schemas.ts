@@ -20,29 +20,46 @@ const closed = { additionalProperties: false } as const;
 /** Arguments of create other than the action; in REST these are a header and a query parameter. */
 export const CreateToolOptions = Type.Object(
   {
-    idempotency_key: Type.Optional(
-      key(
-        "Identifies this intent. Same intent, same key: reuse it whenever you repeat the call, and nothing is sent twice.",
-      ),
-    ),
+    idempotency_key: Type.Optional(key("One for each intent; reuse it when you repeat the call.")),
     wait: WaitParameters.properties.wait,
   },
   closed,
 );
+
+const text = (description: string) => Type.Optional(Type.String({ description }));
+
+const texts = (description: string) => Type.Optional(Type.Array(Type.String(), { description }));
+
+const reason = (description: string) =>
+  Type.Optional(storable(Type.String({ maxLength: REASON_CHARS_MAX, description })));
+
+const run = (description: string) => Type.Optional(Type.Integer({ minimum: 1, description }));
 
 /** Each schema here has one type, and each list says what it contains, since some model providers refuse other tools. */
 const VALUE_TYPES = ["object", "string", "number", "boolean"].map((type) => ({ type }));
 
 /** Short descriptions, since they cost tokens in every conversation; a test bounds their sum. The service checks arguments as for REST. */
 const IN_FEW_WORDS = {
-  url: Type.String({ description: "Where the call goes: http or https, to a host that is allowed." }),
-  callback: Type.Optional(Type.String({ description: "Receives the events of this action." })),
-  reason: Type.Optional(
-    Type.String({
-      maxLength: REASON_CHARS_MAX,
-      description: "Why you request the call; approvers read it. Required after a person's rejection.",
+  url: Type.String({ description: "Where the call goes: http or https, to an allowed host." }),
+  callback: text("Receives the events of this action."),
+  reason: reason("Why; approvers read it. Required after a person's rejection."),
+  text: text("Instead of body: text, as text/plain unless headers say otherwise."),
+  base64: text("Instead of body: bytes in base64, as application/octet-stream unless headers say otherwise."),
+  dedupe: Type.Optional(key("Within 24 hours, the same value means the same action.")),
+  sync: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: "Answer when the action has ended. Not with approve, nor where the key's hold applies.",
     }),
   ),
+  on_unknown: Type.Optional(
+    Type.Enum(["retry", "stop"], {
+      type: "string",
+      default: "retry",
+      description: "When the target may have received an attempt: retry, or stop as failed.",
+    }),
+  ),
+  credential: text("Name of the credential to send."),
   json: Type.Optional(
     Type.Unsafe<unknown>({
       anyOf: [...VALUE_TYPES, { type: "array", items: { anyOf: VALUE_TYPES } }, { type: "null" }],
@@ -54,14 +71,14 @@ const IN_FEW_WORDS = {
   backoff: Type.Optional(
     Type.Object(
       { base_ms: Type.Integer(), cap_ms: Type.Integer() },
-      { ...closed, description: "Delay: base_ms after the first failure, doubled up to cap_ms." },
+      { ...closed, description: "Delay: base_ms after the first failure, then doubled up to cap_ms." },
     ),
   ),
   give_up_on: Type.Optional(
     Type.Unsafe<unknown>({
       type: "array",
       items: { anyOf: [{ type: "integer" }, { type: "string" }] },
-      description: "Statuses after which no attempt follows, such as 422 or 4xx.",
+      description: "Statuses that are not retried, such as 422 or 4xx.",
     }),
   ),
 };
@@ -70,10 +87,6 @@ export const CreateArguments = Type.Object(
   { ...CreateActionBody.properties, ...IN_FEW_WORDS, ...CreateToolOptions.properties },
   closed,
 );
-
-const text = (description: string) => Type.Optional(Type.String({ description }));
-
-const texts = (description: string) => Type.Optional(Type.Array(Type.String(), { description }));
 
 /** The filters of REST, with short descriptions. */
 export const ListArguments = Type.Object(
@@ -89,6 +102,7 @@ export const ListArguments = Type.Object(
     title: text("Text in it."),
     reason: text("Text in it."),
     metadata: texts("name:value, or a name; all of them."),
+    cursor: text("The next_cursor of the page before."),
   },
   closed,
 );
@@ -111,9 +125,25 @@ export const GetArguments = Type.Object({ id: actionIdSchema }, closed);
 
 export const WaitArguments = Type.Object({ id: actionIdSchema, wait: WaitSeconds }, closed);
 
-export const DecideArguments = Type.Object({ id: actionIdSchema, ...DecisionBody.properties }, closed);
+export const DecideArguments = Type.Object(
+  {
+    id: actionIdSchema,
+    ...DecisionBody.properties,
+    reason: reason("Why; shown in the timeline."),
+    run: run("The run to decide on; refused in any other. Default: the current run."),
+  },
+  closed,
+);
 
-export const RetryArguments = Type.Object({ id: actionIdSchema, ...RetryBody.properties }, closed);
+export const RetryArguments = Type.Object(
+  {
+    id: actionIdSchema,
+    ...RetryBody.properties,
+    reason: reason("Why you retry; shown in the timeline. Required after a person's rejection."),
+    run: run("The run to send again; refused in any other. Default: the current run."),
+  },
+  closed,
+);
 
 /** A person's answer. Flat, with primitive values, since MCP clients make a form of it. */
 export const ApprovalForm = Type.Object(

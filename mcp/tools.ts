@@ -74,7 +74,7 @@ interface Tool {
 const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } as const;
 
 const APPROVES_AT_ONCE =
-  "Where the client can't ask, a key of an owner or approver approves at once: call it only when the person has said yes.";
+  "Where the client can't ask, an owner's or approver's key approves at once: call it only when the person has said yes.";
 
 const SENDS = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true } as const;
 
@@ -83,12 +83,11 @@ export const TOOLS = {
   create: {
     title: "Send an HTTP call",
     description:
-      "Sends one HTTP call as an action: stored, held for approval if required, then signed and sent, and retried when " +
-      "it fails. Use it for every call with an effect. Say what it does in title and why in reason: whoever decides reads " +
-      "them. Returns the action at once, with sync: true when it " +
-      "has ended. Same intent, same idempotency_key: choose one for each intent and reuse it when you repeat this call " +
-      "after an error or a lost answer; then nothing is sent twice. To send a failed action again use retry; to learn how " +
-      "one ended use wait.",
+      "Sends one HTTP call as an action: stored, held for approval if required, then signed, sent and retried. Use it " +
+      "for every call with an effect. Say what it does in title and why in reason: approvers read them. Returns the " +
+      "action at once, or with sync: true when it has ended. Same intent, same idempotency_key: choose one for each " +
+      "intent and reuse it when you repeat this call after an error or a lost answer; then nothing is sent twice. To " +
+      "send a failed action again, use retry; to learn how one ended, use wait.",
     annotations: SENDS,
     permission: "create",
     input: CreateArguments,
@@ -98,9 +97,9 @@ export const TOOLS = {
   get: {
     title: "Look at an action",
     description:
-      "Shows the current state of one action: status, attempts, the target's response, the error, and what can be done. " +
-      "decision, decided_by and decision_reason say who decided on it, and why. To wait for the end use wait; to find an " +
-      "action without its id use list.",
+      "Shows the current state of one action: status, attempts, the target's response, the error, what can be done. " +
+      "decision, decided_by and decision_reason say who decided, and why. To wait for its end, use wait; to find an " +
+      "action, use list.",
     annotations: READS,
     permission: "read",
     ...returnsAction(GetArguments, ({ actionService }, { caller }, { id }) => actionService.get(caller, id)),
@@ -108,9 +107,9 @@ export const TOOLS = {
   list: {
     title: "List actions",
     description:
-      "Lists actions, newest first, that match all filters. Use it to find an " +
-      'action, or those that need approval: status ["awaiting_approval"]. Returns data, a short row for each (get has the ' +
-      "rest; cut names what is shortened), and next_cursor when there are more, even if data is empty.",
+      "Lists actions, newest first, that match all filters. Those that need approval have the status awaiting_approval. " +
+      "Returns data, a short row for each (get has the rest; cut names what is shortened), and next_cursor if there are " +
+      "more, even when data is empty.",
     annotations: READS,
     permission: "read",
     input: ListArguments,
@@ -132,10 +131,9 @@ export const TOOLS = {
   approve: {
     title: "Ask for approval of an action",
     description:
-      "Asks the person who uses this client to decide on a held action; call it only after you have told them what it " +
-      "does. Returns the action with decision: approved (it is sent), rejected (cancelled; see decision_reason), declined " +
-      "or unanswered (still held), or unavailable with an error that says who can decide. An answer after this call has " +
-      "ended still counts: use get. " +
+      "Asks the person who uses this client to decide on a held action. First tell them what it does. Returns the action " +
+      "with decision: approved (it is sent), rejected (cancelled; see decision_reason), declined or unanswered (still " +
+      "held), or unavailable with an error that says who can decide. A later answer still counts: use get. " +
       APPROVES_AT_ONCE,
     descriptionWhenOff:
       "Only for keys of an owner or approver: asks the person who uses this client to decide on a held action. " +
@@ -151,8 +149,8 @@ export const TOOLS = {
   cancel: {
     title: "Cancel an action",
     description:
-      "Cancels an action that is pending or awaiting_approval, so that it is not sent, or not again. An action that is " +
-      "active or has ended can't be cancelled. Returns the action.",
+      "Cancels a pending or held action, so that it is not sent, or not again. One that is active or has ended can't be " +
+      "cancelled. Returns the action.",
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     permission: "cancel",
     ...returnsAction(DecideArguments, ({ actionService }, { caller }, { id, reason = null, run }) =>
@@ -163,9 +161,8 @@ export const TOOLS = {
     title: "Send an action again",
     description:
       "Sends a failed or cancelled action again as a new run, with the same request and Idempotency-Key. If it needed " +
-      "approval, it needs it again. After a person's rejection call it only when they ask for it, with a reason, and at " +
-      "most twice in 24 hours. Use it instead of another create; create a new action only for a new intent. Returns the " +
-      "action, pending or awaiting_approval.",
+      "approval, it needs it again. After a person's rejection, call it only when they ask for it, with a reason, and at " +
+      "most twice in 24 hours. Use it instead of create, except for a new intent. Returns the action.",
     annotations: SENDS,
     permission: "retry",
     ...returnsAction(RetryArguments, ({ actionService }, { caller }, { id, reason = null, run }) =>
@@ -185,7 +182,7 @@ export const TOOLS = {
     title: "Ask for a credential",
     description:
       "Asks the account's owners for a credential for a host: they fill in the secret, you learn its name. Never ask for " +
-      "the secret itself. credentials shows in requests what became of it.",
+      "the secret itself. requests in credentials says what became of it.",
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     permission: "create",
     input: RequestCredentialArguments,

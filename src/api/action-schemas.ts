@@ -152,7 +152,7 @@ export const CreateActionBody = t.requestObject(
     ),
     run_at: Type.Optional(t.dateTime("Not sent before this time, a year ahead at most.")),
     delay_seconds: Type.Optional(t.integer(1, DELAY_SECONDS_MAX, "In place of run_at: seconds from now.", 3_600)),
-    expires_at: Type.Optional(t.dateTime("Cancelled if it was not sent before this time.")),
+    expires_at: Type.Optional(t.dateTime("Cancelled if not sent before this time.")),
     ...retryMembers,
     credential: Type.Optional(
       Type.String({
@@ -294,7 +294,7 @@ export const ActionJson = t.answerObject("Action", "One HTTP call: its request, 
   base64: Type.Optional(t.plainText("Bytes sent to the target, in base64.", "AAEC/w==")),
   headers: t.nullable(t.stringMap("Headers of the call.")),
   dedupe: t.nullable(t.plainText("Semantic key of deduplication.", "order-7")),
-  run: t.run("The present run: 1, and one more with each retry. Attempts are counted per run."),
+  run: t.run("The current run: 1, and one more with each retry. Attempts are counted per run."),
   attempts: t.quantity("Delivery attempts used in this run.", 1),
   retries: retries({}),
   created_at: t.dateTime("When it was created."),
@@ -380,14 +380,14 @@ export type ActionJson = Static<typeof ActionJson>;
 export const DecisionBody = t.requestObject("Decision", "Optional details of a decision.", {
   reason: Type.Optional(t.reason("Why; shown in the timeline.")),
   run: Type.Optional(
-    t.run("The run that the decision is for; it is refused if the action is in another one. Default: the present run."),
+    t.run("The run that the decision is for; it is refused if the action is in another one. Default: the current run."),
   ),
 });
 
 export type DecisionBody = Static<typeof DecisionBody>;
 
 export const RetryBody = t.requestObject("Retry", "Optional details of a retry.", {
-  run: Type.Optional(t.run("The run to send again; refused once the next has begun. Default: the present run.")),
+  run: Type.Optional(t.run("The run to send again; refused once the next has begun. Default: the current run.")),
   reason: Type.Optional(
     t.reason(
       "Why you retry; shown in the timeline. Required from an agent's key if a person rejected the request within the last 24 hours.",

@@ -11,7 +11,7 @@ import type { Recipients } from "./recipients.ts";
 import type { HistoryOf } from "./held.ts";
 
 /**
- * Creates the two links of the action's present run, as whole URLs, with their expiry. If it is called again, such as after a
+ * Creates the two links of the action's current run, as whole URLs, with their expiry. If it is called again, such as after a
  * crash before the mail was sent, it returns the same links and expiry. The store keeps only their hashes, durably. `baseUrl`: the
  * public URL, without a trailing slash; never from a request's `Host`, which an attacker could choose.
  */

@@ -61,7 +61,7 @@ interface RequesterText {
 
 type Said = { readonly [Name in RequesterTextName]?: string | Readonly<Record<string, string>> | null };
 
-/** What a requester says about an action. `reason`: why its present run was requested. */
+/** What a requester says about an action. `reason`: why its current run was requested. */
 export function requesterTexts(
   { title, extras }: { readonly title: string | null; readonly extras: Extras },
   reason: string | null,

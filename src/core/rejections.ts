@@ -138,7 +138,7 @@ export interface EarlierRejection {
 
 /** What the store knows about earlier requests for the same call. */
 export interface RequestHistory {
-  /** The reason of the present run; null: not given. */
+  /** The reason of the current run; null: not given. */
   readonly reason: string | null;
   /** Rejections of the same request before that run, oldest first; the newest `EARLIER_REJECTIONS_SHOWN_MAX`. */
   readonly rejections: readonly EarlierRejection[];
@@ -159,7 +159,7 @@ export interface RejectedRequest {
  */
 export interface RejectionStore {
   count(request: RejectedRequest, now: Date): Promise<RejectionCount>;
-  /** The history of the action's request before its present run, and the reason of that run. */
+  /** The history of the action's request before its current run, and the reason of that run. */
   earlier(
     action: Pick<Action, "id" | "run" | "accountId" | "keyId">,
     digest: string,

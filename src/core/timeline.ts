@@ -130,7 +130,7 @@ export function isDecided({ status, approvedAt }: Action): boolean {
 }
 
 /**
- * The newest decision on the present run, or null. The status of the action decides which one to look for, because `entries`
+ * The newest decision on the current run, or null. The status of the action decides which one to look for, because `entries`
  * may have been read a moment later.
  */
 export function latestDecision(action: Action, entries: readonly TimelineEntry[]): LatestDecision | null {
