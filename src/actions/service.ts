@@ -9,14 +9,29 @@ import { withPauses } from "../core/pause.ts";
 import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
 import { maskedActor, searchedAs } from "../receipts/masked-action.ts";
 import { see } from "../receipts/see.ts";
-import { type Action, ACTION_STATUSES, type ActionRequest, firstDueAt, firstState } from "../core/action.ts";
+import {
+  type Action,
+  ACTION_STATUSES,
+  type ActionRequest,
+  firstDueAt,
+  firstState,
+  type LimitedCreator,
+} from "../core/action.ts";
 import { type PastAttempt, pastAttempts } from "../core/changes.ts";
 import { budgetOf } from "../core/key-limits.ts";
 import { authorize, type Caller, viewerOf, viewOf } from "../core/roles.ts";
 import { differs } from "../core/dedupe.ts";
 import { COUNTED_MAX, FILTER_VALUES_MAX, LIST_SCAN_ROWS_MAX, RULE_TRIES_MAX } from "../core/limits.ts";
 import type { StatusCounts } from "../api/list-schemas.ts";
-import { creatorOf, creatorOfCopy, decide, NO_RECIPIENTS, refusalOf, rulesChange } from "../core/policy.ts";
+import {
+  creatorOf,
+  creatorOfCopy,
+  decide,
+  NO_RECIPIENTS,
+  refusalOf,
+  type PolicyDecision,
+  rulesChange,
+} from "../core/policy.ts";
 import { entryOfRequest } from "../core/rejections.ts";
 import type { FindGrant } from "../core/grant.ts";
 import { heldBy, type Ruling } from "../core/action-policy.ts";
@@ -115,7 +130,10 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
   };
 
   /** The action that the keys of a request name. */
-  const olderOf = async ({ accountId }: Caller, { idempotencyKey, dedupe }: ActionRequest): Promise<Action | null> => {
+  const findOlder = async (
+    { accountId }: Caller,
+    { idempotencyKey, dedupe }: ActionRequest,
+  ): Promise<Action | null> => {
     const now = clock.now();
     const named = [["idempotency", idempotencyKey] as const, ["dedupe", dedupe] as const];
     for (const [kind, key] of named) {
@@ -133,10 +151,85 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       // A repeat is answered with the older action, even if the credential has changed: nothing new is sent.
-      const same = (await olderOf(caller, request))?.extras.credential;
+      const same = (await findOlder(caller, request))?.extras.credential;
       if (same === undefined || same.name !== name) throw error;
       return { ...request, extras: { ...request.extras, credential: same } };
     }
+  };
+
+  /** What the policy decides a create by, as it is now, without what commits have refused so far. */
+  const judge = async (caller: Caller, request: ActionRequest, made: MadeBy, { beyond, usedUp }: RefusedSoFar) => {
+    const judgement = await rules.judge(caller, request, { now: clock.now() }, beyond);
+    const granted = made.isCopy ? null : await grants.find(caller, request, usedUp);
+    const creator = recipients.boundByRules(caller.accountId, made.creator);
+    // Most requests have neither callback nor address, so they need not wait here.
+    const namesNobody = request.callback === null && request.notifyEmail === null;
+    const named = namesNobody ? NO_RECIPIENTS : await recipients.factsFor(caller.accountId, creator, request);
+    const { sync } = made;
+    const { ruling } = judgement;
+    const grant = granted?.grant ?? null;
+    const facts = { operation: "create", request, caller, creator, recipients: named, sync, ruling, grant } as const;
+    return { facts, judgement, grantUse: granted?.use ?? null };
+  };
+
+  /** Commits the action. The commit checks that the facts of the decision still hold. */
+  const commit = async (
+    { facts, judgement, grantUse }: Awaited<ReturnType<typeof judge>>,
+    { kind, policy }: Exclude<PolicyDecision, { kind: "refuse" }>,
+    reason: string | null,
+  ) => {
+    const { request, caller, creator, ruling } = facts;
+    const { counts: ruleCounts, reached, version: rulesVersion } = judgement;
+    const now = clock.now();
+    const approve = kind === "hold";
+    const action: Action = {
+      ...request,
+      ...firstState(approve, now, firstDueAt(request, now)),
+      approve,
+      id: ids.action(now),
+      accountId: caller.accountId,
+      revision: 1,
+      createdAt: now,
+      createdBy: caller.actor,
+      keyId: caller.keyId ?? "",
+      creator: { role: creator.role, hold: creator.hold },
+      policy,
+      counted: ruleCounts.map(countedOf),
+    };
+    // The commit applies a refusal by a rule, since the request may match an older action.
+    const isRefused = ruling?.effect === "refuse";
+    const isDue = action.dueAt !== null && action.dueAt <= now;
+    const reservation = isDue && !isRefused ? await reserve(action) : null;
+    const events = firstEvents(action, reason);
+    const budget = budgetOf(caller, now);
+    const creation = {
+      action,
+      events,
+      outbox: enqueue(action, now, events),
+      claim: reservation?.claim ?? null,
+      rejection: entryOfRequest(action, { caller, reason }, hashOf),
+      ...(budget === null ? {} : { budget }),
+      rulesVersion,
+      grant: policy?.by === "grant" ? grantUse : null,
+      ...(isRefused ? { isRefused } : {}),
+      counts: ruleCounts,
+      beyond: approve && reached ? { count: reached, audit: beyondEntry(caller, request, ruling, now) } : null,
+    };
+    const result = await actions.create(creation).catch((error: unknown) => {
+      reservation?.fail();
+      throw error;
+    });
+    if (result.kind !== "created") {
+      reservation?.release();
+      return { result, action };
+    }
+    const { claimed, policy: policyAtUse = policy } = result;
+    const created = policyAtUse === policy ? action : { ...action, policy: policyAtUse };
+    if (claimed === null) reservation?.release();
+    bus.publish(created);
+    if (claimed !== null) reservation?.commit(claimed);
+    if (approve) logHeld(log, created);
+    return { result, action: created };
   };
 
   /**
@@ -156,99 +249,46 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
   const create = async (caller: Caller, given: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
     const { credential = null, copyOf, reason = null, sync = false, overdue = null } = options;
-    if (overdue !== null && (await olderOf(caller, given)) === null) throw invalidCreate("validation_error", [overdue]);
+    if (overdue !== null && (await findOlder(caller, given)) === null)
+      throw invalidCreate("validation_error", [overdue]);
     // A copy without a credential stays without one: its person has not seen the host's default.
     const isPlainCopy = credential === null && copyOf !== undefined;
     const request = isPlainCopy ? given : await withCredential(caller, given, credential);
     // A person makes a copy, so it has no key. The restrictions of the original's creator still apply.
-    const own = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
-    // What commits have refused so far: counts that the request exceeds, and grants that are used up.
-    const beyond: RuleCount[] = [];
-    const usedUp = new Set<string>();
-    // The commit checks that the facts of the decision still hold. If not, decide again.
+    const creator = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
+    const made = { creator, isCopy: copyOf !== undefined, sync };
+    const soFar = { beyond: new Array<RuleCount>(), usedUp: new Set<string>() };
     for (let tries = 1; ; tries += 1) {
-      const judgement = await rules.judge(caller, request, { now: clock.now() }, beyond);
-      const { ruling, counts: ruleCounts, reached, version: rulesVersion } = judgement;
-      const granted = copyOf === undefined ? await grants.find(caller, request, usedUp) : null;
-      const creator = recipients.boundByRules(caller.accountId, own);
-      const grant = granted?.grant ?? null;
-      // Most requests have neither callback nor address, so they need not wait here.
-      const namesNobody = request.callback === null && request.notifyEmail === null;
-      const named = namesNobody ? NO_RECIPIENTS : await recipients.factsFor(caller.accountId, creator, request);
-      const facts = { operation: "create", request, caller, creator, recipients: named, sync, ruling, grant } as const;
-      const decision = decide(facts);
+      const judged = await judge(caller, request, made, soFar);
+      const decision = decide(judged.facts);
       if (decision.kind === "refuse") throw decision.error;
+      const { result, action } = await commit(judged, decision, reason);
 
-      const now = clock.now();
-      const approve = decision.kind === "hold";
-      const action: Action = {
-        ...request,
-        ...firstState(approve, now, firstDueAt(request, now)),
-        approve,
-        id: ids.action(now),
-        accountId: caller.accountId,
-        revision: 1,
-        createdAt: now,
-        createdBy: caller.actor,
-        keyId: caller.keyId ?? "",
-        creator: { role: creator.role, hold: creator.hold },
-        policy: decision.policy,
-        counted: ruleCounts.map(countedOf),
-      };
-      // The commit applies a refusal by a rule, since the request may match an older action.
-      const isRefused = ruling?.effect === "refuse";
-      const isDue = action.dueAt !== null && action.dueAt <= now;
-      const reservation = isDue && !isRefused ? await reserve(action) : null;
-      const events = firstEvents(action, reason);
-      const budget = budgetOf(caller, now);
-      const creation = {
-        action,
-        events,
-        outbox: enqueue(action, now, events),
-        claim: reservation?.claim ?? null,
-        rejection: entryOfRequest(action, { caller, reason }, hashOf),
-        ...(budget === null ? {} : { budget }),
-        rulesVersion,
-        grant: decision.policy?.by === "grant" ? (granted?.use ?? null) : null,
-        ...(isRefused ? { isRefused } : {}),
-        counts: ruleCounts,
-        beyond: approve && reached ? { count: reached, audit: beyondEntry(caller, request, ruling, now) } : null,
-      };
-      const created = await actions.create(creation).catch((error: unknown) => {
-        reservation?.fail();
-        throw error;
-      });
-
-      if (created.kind === "created") {
+      if (result.kind === "created") {
         metrics.created("created");
-        const { claimed, policy = action.policy } = created;
-        const stored = policy === action.policy ? action : { ...action, policy };
-        if (claimed === null) reservation?.release();
-        bus.publish(stored);
-        if (claimed !== null) reservation?.commit(claimed);
-        if (approve) logHeld(log, stored);
-        return { action: stored };
+        return { action };
       }
-      reservation?.release();
-      if (created.kind === "matched") {
+      if (result.kind === "matched") {
         metrics.created("matched");
-        return { action: created.action, differs: await differencesFor(caller, created.action, action) };
+        return { action: result.action, differs: await differencesFor(caller, result.action, action) };
       }
-      if (created.kind === "beyond") {
+      if (result.kind === "beyond") {
         // The next judgement leaves these out of its counts, so that this ends.
-        beyond.push(...created.counts);
+        soFar.beyond.push(...result.counts);
         continue;
       }
-      if (created.kind === "grant_over" && grant !== null) {
-        usedUp.add(grant.id);
+      const { facts, judgement } = judged;
+      if (result.kind === "grant_over" && facts.grant !== null) {
+        soFar.usedUp.add(facts.grant.id);
         continue;
       }
-      // A refusal is recorded, unless rules were written since.
+      const { createdAt: at } = action;
+      // A refusal by a rule is recorded, unless rules were written since.
       const hasNewRules =
-        created.kind === "rules_changed" ||
-        (created.kind === "refused" && !(await rules.recordRefusal(caller, request, judgement, now)));
-      if (!hasNewRules)
-        throw refusalOf(created, facts, now) ?? new Error(`The store refused a create: ${created.kind}.`);
+        result.kind === "refused"
+          ? !(await rules.recordRefusal(caller, request, judgement, at))
+          : result.kind === "rules_changed";
+      if (!hasNewRules) throw refusalOf(result, facts, at) ?? new Error(`The store refused a create: ${result.kind}.`);
       if (tries >= RULE_TRIES_MAX) throw rulesChange();
       await rules.reloadOf(caller.accountId);
     }
@@ -270,6 +310,19 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     /** `held`, `heldAmong` and `historyOf`. */
     ...held,
   };
+}
+
+/** Who makes a request, and how. */
+interface MadeBy {
+  readonly creator: LimitedCreator;
+  readonly isCopy: boolean;
+  readonly sync: boolean;
+}
+
+/** What commits of a create have refused so far: counts that it exceeds, and grants that are used up. */
+interface RefusedSoFar {
+  readonly beyond: RuleCount[];
+  readonly usedUp: Set<string>;
 }
 
 interface CreateOptions {

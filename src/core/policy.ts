@@ -20,7 +20,7 @@ import type { CreateRefusal } from "./store.ts";
 import { retryAfterMs } from "./retry.ts";
 
 /** The decision on a request: it is sent, it waits for a person, or it is refused. */
-type PolicyDecision =
+export type PolicyDecision =
   | { readonly kind: "allow" | "hold"; readonly policy: ActionPolicy | null }
   | { readonly kind: "refuse"; readonly error: DomainError };
 
