@@ -54,8 +54,6 @@ async function offerLink(
   return (await people.offer(link)) ? token : null;
 }
 
-export type WelcomeLinkService = ReturnType<typeof createWelcomeLinkService>;
-
 /** What the visitor of a one-time link does. */
 export function createWelcomeLinkService(
   { store: { people }, clock, ids }: AppPart<"clock" | "ids", "people">,

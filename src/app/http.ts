@@ -38,10 +38,7 @@ import { createActionSerializer } from "../receipts/action-json.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import type { RouteServices, Services } from "../services/services.ts";
 
-export interface HttpSettings extends ReturnType<typeof httpSettings> {
-  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
-  readonly arrivalSeconds?: number | undefined;
-}
+export type HttpSettings = ReturnType<typeof httpSettings>;
 
 /** Creates the HTTP server with all routes: the API, the pages, and `others` such as /mcp. */
 export function createHttp(services: RouteServices, settings: HttpSettings, others: readonly AnyElysia[] = []): Http {

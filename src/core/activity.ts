@@ -133,10 +133,6 @@ export class ActivityTally {
     }
   }
 
-  get rows(): readonly ActivityRow[] {
-    return [...this.#rows.values()];
-  }
-
   get changed(): readonly ActivityRow[] {
     return [...this.#changed];
   }

@@ -12,7 +12,7 @@ type IdentifiedRequest = Pick<ActionRequest, "method" | "url" | "body" | "extras
  * fields, `5.0` for `5`, `%61` for `a` and base64 for a text make no new request. It leaves out headers, since one header that
  * changes with each call would make every repetition a new request.
  */
-export function rejectionDigest(request: IdentifiedRequest, hashOf: HashOf): string {
+function rejectionDigest(request: IdentifiedRequest, hashOf: HashOf): string {
   const { origin, rest } = storedTarget(request.url);
   return hashOf(JSON.stringify([request.method, origin + decodeUnreserved(rest), plainBody(request)]));
 }
@@ -21,7 +21,7 @@ export function rejectionDigest(request: IdentifiedRequest, hashOf: HashOf): str
  * Identifies requests that differ only in query, headers, body, ids and the case of the path: what a requester changes who asks
  * again after a rejection.
  */
-export function similarDigest({ method, url }: Pick<ActionRequest, "method" | "url">, hashOf: HashOf): string {
+function similarDigest({ method, url }: Pick<ActionRequest, "method" | "url">, hashOf: HashOf): string {
   const { host, pathname } = storedTarget(url);
   return hashOf(JSON.stringify([method, host, foldedPath(pathname)]));
 }

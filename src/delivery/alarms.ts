@@ -10,10 +10,6 @@ export class Alarms<Item extends { wakesAtMs: number }> {
   /** The place of each item in the heap. */
   readonly #places = new Map<Item, number>();
 
-  get size(): number {
-    return this.#heap.length;
-  }
-
   /** The earliest time, in milliseconds; null when nothing is set. */
   get earliestMs(): number | null {
     return this.#heap[0]?.wakesAtMs ?? null;

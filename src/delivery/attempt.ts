@@ -23,7 +23,7 @@ interface AttemptNeeds {
   readonly rules: Pick<Judge, "judgeAtSend">;
   readonly hashOf: HashOf;
   readonly hosts: Pick<KnownHostSettings, "retrySettingsOf">;
-  readonly rates: Pick<CallRates, "turnOf">;
+  readonly rates: Pick<CallRates, "turnFor">;
   /** Whether no attempt of this lane may begin now. */
   readonly isPaused: (lane: LaneName) => boolean;
 }
@@ -105,7 +105,7 @@ export function createAttempt(
     const credential = credentials.forAttempt(action);
     /** `error` is set if the store was unavailable when the credential had to be read. */
     const away: { error?: StoreUnavailable } = {};
-    const mayLeave = rates.turnOf(action, "actions");
+    const mayLeave = rates.turnFor(action, "actions");
     const outcome = await sender.send(request, {
       timeoutMs,
       stop,

@@ -32,17 +32,12 @@ export class CallRates {
     this.#needs = needs;
   }
 
-  /** Whether a call may leave; resolves when its turn has come. False: that is later than calls wait here. */
-  readonly mayBegin = (called: Called, by: RatedLoop = "actions"): boolean | Promise<boolean> => {
-    const gate = this.#gateOf(called);
-    return gate === null || gate.begin(by);
-  };
-
   /**
-   * `mayBegin` for one call, which asks again for its next address if it could not connect. Then it has not left, and keeps its
-   * turn: otherwise, a slow rate would never let it reach a second address.
+   * The turn of one call: whether it may leave, resolved when its turn has come. False: that is later than calls wait here. The call
+   * asks again for its next address if it could not connect. Then it has not left, and keeps its turn: otherwise, a slow rate
+   * would never let it reach a second address.
    */
-  turnOf(called: Called, by: RatedLoop): () => Promise<boolean> {
+  turnFor(called: Called, by: RatedLoop): () => Promise<boolean> {
     let leftMs: number | null = null;
     return async () => {
       const gate = this.#gateOf(called);
@@ -53,7 +48,7 @@ export class CallRates {
     };
   }
 
-  /** How long a call that is claimed now would wait in `mayBegin`. */
+  /** How long a call that is claimed now would wait for its turn. */
   readonly waitMs = (called: Called, by: RatedLoop = "actions"): number => this.#gateOf(called)?.waitMs(by) ?? 0;
 
   /** Call it when an account has changed its limits, or (null) a node has come or gone. What waits keeps to the new ones. */
@@ -193,7 +188,7 @@ export class CallGate {
     return Math.max(0, this.#nextMs + others * this.#spacingMs - RATE_EARLY_MS - this.#clock.monotonicMs());
   }
 
-  /** See `CallRates.mayBegin`. */
+  /** See `CallRates.turnFor`. */
   begin(by: RatedLoop = "actions"): boolean | Promise<boolean> {
     const waitMs = this.waitMs(by);
     if (waitMs > BEGIN_WAIT_MS_MAX) {

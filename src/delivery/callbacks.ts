@@ -21,7 +21,7 @@ import type { CallRates } from "./call-rates.ts";
 import type { Deliver } from "./notifications.ts";
 
 interface CallbackNeeds extends PostDeps {
-  readonly rates: Pick<CallRates, "turnOf">;
+  readonly rates: Pick<CallRates, "turnFor">;
   readonly recipients: Pick<Recipients, "mayCallBack">;
 }
 
@@ -43,7 +43,7 @@ export function createCallback({ clock, config, store }: AppContext, needs: Call
     if (!(await needs.recipients.mayCallBack(accountId, creator, url))) return NOT_LISTED;
     // As for actions, not at the last attempt. The receiver detects a repeat by its `webhook-id`.
     const keepFor = attempts <= NOTIFY_DELAYS_MS.length ? accountId : null;
-    const mayBegin = needs.rates.turnOf(notification, "callbacks");
+    const mayBegin = needs.rates.turnFor(notification, "callbacks");
     return post(
       clock,
       needs,

@@ -16,21 +16,16 @@ export interface ListenOptions {
   /** Port 0 takes any free one. */
   readonly port: number;
   readonly host: string;
-  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
-  readonly arrivalSeconds?: number | undefined;
 }
 
 export type Answer = (request: Request, server: Server<unknown>) => Response | Promise<Response>;
 
 /** Starts a server with our limits. Throws when the port is taken. */
-export function listenOn(
-  { port, host, arrivalSeconds = IDLE_SECONDS }: ListenOptions,
-  answer: Answer,
-): Server<unknown> {
+export function listenOn({ port, host }: ListenOptions, answer: Answer): Server<unknown> {
   return Bun.serve({
     port,
     hostname: host,
-    idleTimeout: arrivalSeconds,
+    idleTimeout: IDLE_SECONDS,
     // Bun's own 413 has neither envelope nor request id; `request.ts` limits the size instead.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,

@@ -42,20 +42,15 @@ interface HttpServerDeps
   /** Checks Host and Origin of a request for /mcp, which also needs a key. */
   readonly mcpGuard: Guard;
   readonly countNodes: () => number;
-  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
-  readonly arrivalSeconds?: number | undefined;
 }
 
 /** Creates the HTTP server of these routes. */
 export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElysia[]) {
-  const { clock, baseUrl, arrivalSeconds } = deps;
+  const { clock, baseUrl } = deps;
   const handler = createHandler(deps, modules);
   let server: Server<unknown> | null = null;
   let other: Server<unknown> | null = null;
   const answer = (request: Request, from: Server<unknown>) => handler(request, from);
-  const listenOnOther = (place: ListenOptions) => {
-    other = listenOnOtherLoopback({ ...place, arrivalSeconds }, baseUrl, answer);
-  };
 
   return {
     /** Every route, with its description if it is an operation of the API. */
@@ -64,18 +59,11 @@ export function createHttpServer(deps: HttpServerDeps, modules: readonly AnyElys
     handle: (request: Request): Promise<Response> => handler(request, null),
     /** Answers a request of a caller who needs no key: the agent on the standard input of this process. */
     handleAs: (caller: Caller, request: Request): Promise<Response> => handler(request, null, caller),
-    /** Starts to listen. Port 0 takes any free one. */
-    listen(port: number, host: string) {
-      server = listenOn({ port, host, arrivalSeconds }, answer);
-      const place = { port: server.port ?? port, host };
-      listenOnOther(place);
-      return place;
-    },
     /** Answers on the socket of the start. */
     serveOn({ listening, serve }: StartServer, host: string): void {
       serve(answer);
       server = listening;
-      listenOnOther({ port: listening.port ?? 0, host });
+      other = listenOnOtherLoopback({ port: listening.port ?? 0, host }, baseUrl, answer);
     },
     /** Accepts no new connection, waits up to `graceMs` for open requests, then closes what is left. */
     async stop(graceMs: number = DRAIN_MS_MAX): Promise<void> {

@@ -230,8 +230,6 @@ export const IDLE_SECONDS = REQUEST_ARRIVAL_MS_MAX / 1_000;
 
 export interface WaitingDeps {
   readonly clock: Clock;
-  /** How long a request may take to arrive; default `IDLE_SECONDS`. */
-  readonly arrivalSeconds?: number | undefined;
   /** Aborted when the service stops: waiting requests are answered with the current state. */
   readonly draining: AbortSignal;
 }
@@ -242,7 +240,7 @@ export interface WaitingDeps {
  */
 export async function whileWaiting<T>(
   context: RequestContext,
-  { clock, draining, arrivalSeconds = IDLE_SECONDS }: WaitingDeps,
+  { clock, draining }: WaitingDeps,
   work: (stop: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { request, server } = context;
@@ -260,6 +258,6 @@ export async function whileWaiting<T>(
     request.signal.removeEventListener("abort", stop);
     draining.removeEventListener("abort", stop);
     // Bun doesn't restore the timeout, so the connection would stay open for ever (measured).
-    server?.timeout(request, arrivalSeconds);
+    server?.timeout(request, IDLE_SECONDS);
   }
 }

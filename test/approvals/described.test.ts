@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/core/action.ts";
 import { encodeForm } from "../../src/core/body.ts";
 import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
-import { rejectionDigest, similarDigest } from "../../src/core/rejections.ts";
+import { digestsOf } from "../../src/core/rejections.ts";
 import { risksOf } from "../../src/approvals/risks.ts";
 import { anAction } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
@@ -93,7 +93,7 @@ describe("risks of a body", () => {
 });
 
 describe("the same request, for the count of rejections", () => {
-  const digestOf = (action: Partial<Action>) => rejectionDigest(anAction(action), (written) => written);
+  const digestOf = (action: Partial<Action>) => digestsOf(anAction(action), (written) => written).digest;
   const json = (body: string): Partial<Action> => ({ body, extras: { bodyKind: "json" } });
 
   test.each([
@@ -134,7 +134,8 @@ describe("the same request, for the count of rejections", () => {
 });
 
 describe("similar requests, for the count of rejections", () => {
-  const digestOf = (method: Action["method"], url: string) => similarDigest({ method, url }, (written) => written);
+  const digestOf = (method: Action["method"], url: string) =>
+    digestsOf(anAction({ method, url }), (written) => written).similar;
   const one = digestOf("POST", "https://api.example.com/v1/orders/17/refunds?to=ann");
 
   test.each([

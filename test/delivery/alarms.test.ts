@@ -34,7 +34,7 @@ test("alarms ring once, in order, at the earliest time that was set", () => {
           alarms.remove(known);
           expected.delete(one.item);
         }
-        expect([alarms.size, alarms.earliestMs ?? NEVER]).toEqual([expected.size, Math.min(...expected.values())]);
+        expect(alarms.earliestMs ?? NEVER).toBe(Math.min(...expected.values()));
       }
     }),
   );
@@ -44,5 +44,5 @@ test("an item that is set again and again, each time earlier, takes the memory o
   const alarms = new Alarms();
   const lane = { wakesAtMs: NEVER };
   for (let atMs = 1_000; atMs > 0; atMs -= 1) alarms.set(lane, atMs);
-  expect([alarms.size, alarms.earliestMs]).toEqual([1, 1]);
+  expect([alarms.earliestMs, [...alarms.run(NEVER)].length]).toEqual([1, 1]);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import {
   ATTEMPT_TIMEOUT_SET_MS_MIN,
@@ -25,6 +26,10 @@ function beginnings(perSecond: number, pausesMs: readonly number[]): readonly nu
   }
   return begun;
 }
+
+/** Whether one more call may leave, once its turn has come. */
+const leave = (rates: CallRates, called: { readonly accountId: string; readonly host: string }) =>
+  rates.turnFor(called, "actions")();
 
 /** A pause of a millisecond, so many times. */
 const everyMs = (count: number) => Array.from({ length: count }, () => 1);
@@ -231,7 +236,7 @@ describe("where calls leave", () => {
     expect(allowed).toHaveLength(1 + Math.floor((BEGIN_WAIT_MS_MAX + RATE_EARLY_MS) / (RATE_SECOND_MS / 20)));
   });
 
-  test("the last call before a change of the rate still counts; each host has its own rate", () => {
+  test("the last call before a change of the rate still counts; each host has its own rate", async () => {
     const clock = new FakeClock();
     const rates = { perSecond: 0.1 };
     const calls = new CallRates({
@@ -242,12 +247,12 @@ describe("where calls leave", () => {
       perHost: 64,
     });
     const called = { accountId: "a", host: "x" };
-    expect(calls.mayBegin(called)).toBe(true);
+    expect(await leave(calls, called)).toBe(true);
     rates.perSecond = 40;
     expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 20 - RATE_EARLY_MS);
     expect(calls.waitMs({ ...called, host: "y" })).toBe(0);
     expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 20 - RATE_EARLY_MS);
-    expect(calls.mayBegin(called)).toBeInstanceOf(Promise);
+    void leave(calls, called);
     expect(calls.waitMs({ ...called, host: "z" })).toBe(0);
     expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 10 - RATE_EARLY_MS);
   });
@@ -257,7 +262,7 @@ describe("where calls leave", () => {
     const limitsOf = ({ host }: { host: string }) => ({ maxPerSecond: host === "x" ? 2 : 10, maxConcurrent: null });
     const calls = new CallRates({ clock, limitsOf, share: WHOLE_SHARE, perHost: 64 });
     const called = { accountId: "a", host: "x" };
-    const [first, second, third] = [1, 2, 3].map(() => calls.turnOf(called, "actions"));
+    const [first, second, third] = [1, 2, 3].map(() => calls.turnFor(called, "actions"));
     expect([await first?.(), await first?.(), await second?.()]).toEqual([true, true, false]);
     clock.advance(RATE_SECOND_MS / 2);
     expect([await second?.(), await first?.(), await second?.(), await third?.()]).toEqual([true, false, true, false]);
@@ -266,7 +271,7 @@ describe("where calls leave", () => {
     expect([await second?.(), await waiting]).toEqual([true, false]);
     expect(calls.waitMs(called)).toBe(RATE_SECOND_MS / 2 - RATE_EARLY_MS);
     // Nor does one wait for longer than calls wait here, however many addresses the one before it tries.
-    const [one, other] = ["y", "y"].map((host) => calls.turnOf({ accountId: "a", host }, "actions"));
+    const [one, other] = ["y", "y"].map((host) => calls.turnFor({ accountId: "a", host }, "actions"));
     expect(await one?.()).toBe(true);
     const late = other?.();
     for (let tries = 0; tries < 2; tries += 1) {
@@ -314,19 +319,20 @@ describe("where calls leave", () => {
     expect(slow.waitMs("actions")).toBeLessThan(RATE_SECOND_MS / 20);
   });
 
-  test("after a stall, none leaves before those that wait", () => {
+  test("after a stall, none leaves before those that wait", async () => {
     let nowMs = 0;
     const clock = { monotonicMs: () => nowMs, after: () => () => {} };
     const limitsOf = () => ({ maxPerSecond: 20, maxConcurrent: null });
     const calls = new CallRates({ clock, limitsOf, share: WHOLE_SHARE, perHost: 64 });
-    const begin = (host = "x") => calls.mayBegin({ accountId: "a", host });
-    expect([begin(), begin()]).toEqual([true, expect.any(Promise)]);
+    const begin = (host = "x") => leave(calls, { accountId: "a", host });
+    const states = async (turns: readonly Promise<boolean>[]) => (await nextTurn(), turns.map(Bun.peek.status));
+    expect(await states([begin(), begin()])).toEqual(["fulfilled", "pending"]);
     nowMs = 1_000;
     // A further host makes it forget those that are idle.
-    expect([begin("y"), begin()]).toEqual([true, expect.any(Promise)]);
+    expect(await states([begin("y"), begin()])).toEqual(["fulfilled", "pending"]);
   });
 
-  test("a call to a further host costs the same however many have been called", () => {
+  test("a call to a further host costs the same however many have been called", async () => {
     const HOSTS = 5_000;
     const clock = new FakeClock();
     let looks = 0;
@@ -341,7 +347,7 @@ describe("where calls leave", () => {
     const limitsOf = () => ((paces += 1), { maxPerSecond: 0.01, maxConcurrent: null });
     const share = { ...WHOLE_SHARE, slotsOf: () => slots };
     const rates = new CallRates({ clock: counted, limitsOf, share, perHost: 9 });
-    for (let n = 0; n < HOSTS; n += 1) expect(rates.mayBegin({ accountId: "a", host: `h${n}` })).toBe(true);
+    for (let n = 0; n < HOSTS; n += 1) expect(await leave(rates, { accountId: "a", host: `h${n}` })).toBe(true);
     // A look at each of the others would be 12 million.
     expect(looks).toBeLessThan(20 * HOSTS);
     // Those that are idle are forgotten, also while other nodes call them.
@@ -350,7 +356,7 @@ describe("where calls leave", () => {
     rates.changed(null);
     expect(paces).toBe(HOSTS);
     slots = 9;
-    for (let n = 0; n < HOSTS; n += 1) expect(rates.mayBegin({ accountId: "a", host: `other${n}` })).toBe(true);
+    for (let n = 0; n < HOSTS; n += 1) expect(await leave(rates, { accountId: "a", host: `other${n}` })).toBe(true);
     paces = 0;
     rates.changed(null);
     expect(paces).toBe(HOSTS);
@@ -358,7 +364,7 @@ describe("where calls leave", () => {
 
   describe("calls that wait when the limits of their host change", () => {
     /** Six calls at 20 a second, of which one has left, and when each of the others left or was given back. */
-    function waiting() {
+    async function waiting() {
       const clock = new FakeClock();
       const limits: { maxPerSecond: number | null; maxConcurrent: number | null } = {
         maxPerSecond: 20,
@@ -375,13 +381,13 @@ describe("where calls leave", () => {
         perHost: 64,
       });
       const called = { accountId: "a", host: "x" };
-      expect(rates.mayBegin(called)).toBe(true);
+      expect(await leave(rates, called)).toBe(true);
       const ends: string[] = [];
-      const leave = async (call: number) => {
-        const hasLeft = await rates.mayBegin(called);
+      const end = async (call: number) => {
+        const hasLeft = await leave(rates, called);
         ends.push(`${hasLeft ? call : `not ${call}`} at ${Math.round(clock.monotonicMs())}`);
       };
-      const leaving = [1, 2, 3, 4, 5].map(leave);
+      const leaving = [1, 2, 3, 4, 5].map(end);
       const startMs = clock.monotonicMs();
       return {
         clock,
@@ -392,7 +398,7 @@ describe("where calls leave", () => {
           rates.changed(null);
           expect(clock.timers).toBeLessThanOrEqual(1);
           for (let passed = 0; passed < ms; passed += 1) {
-            await Promise.resolve();
+            await nextTurn();
             clock.advance(1);
           }
           await Promise.all(leaving);
@@ -404,23 +410,26 @@ describe("where calls leave", () => {
     const ALL_GIVEN_BACK = ["not 1 at 0", "not 2 at 0", "not 3 at 0", "not 4 at 0", "not 5 at 0"];
 
     test("leave at the new rate, and are given back if that is too late", async () => {
-      expect(await waiting().after({ maxPerSecond: 5 }, 1_000)).toEqual([...ALL_GIVEN_BACK.slice(1), "1 at 199"]);
-      expect(await waiting().after({ maxPerSecond: 1 }, 2_000)).toEqual(ALL_GIVEN_BACK);
+      expect(await (await waiting()).after({ maxPerSecond: 5 }, 1_000)).toEqual([
+        ...ALL_GIVEN_BACK.slice(1),
+        "1 at 199",
+      ]);
+      expect(await (await waiting()).after({ maxPerSecond: 1 }, 2_000)).toEqual(ALL_GIVEN_BACK);
     });
 
     test("leave earlier if it is raised, and at once if it is removed", async () => {
       const raised = ["1 at 6", "2 at 16", "3 at 26", "4 at 36", "5 at 46"];
-      expect(await waiting().after({ maxPerSecond: 100 }, 300)).toEqual(raised);
+      expect(await (await waiting()).after({ maxPerSecond: 100 }, 300)).toEqual(raised);
       const removed = ["1 at 1", "2 at 1", "3 at 1", "4 at 1", "5 at 1"];
-      expect(await waiting().after({ maxPerSecond: null }, 300)).toEqual(removed);
+      expect(await (await waiting()).after({ maxPerSecond: null }, 300)).toEqual(removed);
     });
 
     test("are given back if the host may have fewer calls at a time", async () => {
-      expect(await waiting().after({ maxConcurrent: 1 }, 300)).toEqual(ALL_GIVEN_BACK);
+      expect(await (await waiting()).after({ maxConcurrent: 1 }, 300)).toEqual(ALL_GIVEN_BACK);
     });
 
     test("are given back if other nodes call the host now", async () => {
-      const rest = waiting();
+      const rest = await waiting();
       rest.ids[0] = "n2";
       expect(await rest.after({}, 300)).toEqual(ALL_GIVEN_BACK);
       expect(rest.clock.timers).toBe(0);
@@ -446,14 +455,14 @@ test("a call whose host other nodes call by now is given back, and none waits fo
     const hosts = Array.from({ length: 40 }, (_, at) => ({ accountId: "a", host: `h${at}` }));
     const left = hosts.filter(({ host }) => shareOfHost(`a ${host}`, 64, "n1", all, callersOfRate(perSecond)) === 0);
     expect(left).not.toBeEmpty();
-    expect(left.map((one) => calls.mayBegin(one))).toEqual(left.map(() => true));
+    expect(await Promise.all(left.map((one) => leave(calls, one)))).toEqual(left.map(() => true));
     clock.advance(2 * RATE_SECOND_MS);
     ids.push("n2", "n3", "n4");
-    expect(left.map((one) => calls.mayBegin(one))).toEqual(left.map(() => false));
+    expect(await Promise.all(left.map((one) => leave(calls, one)))).toEqual(left.map(() => false));
     expect(left.map((one) => calls.waitMs(one))).toEqual(left.map(() => Number.POSITIVE_INFINITY));
     expect(clock.timers).toBe(0);
     ids.splice(1);
-    expect(left.map((one) => calls.mayBegin(one))).toEqual(left.map(() => true));
+    expect(await Promise.all(left.map((one) => leave(calls, one)))).toEqual(left.map(() => true));
   }
 });
 

@@ -1,5 +1,7 @@
+import { expect, spyOn } from "bun:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ActionService } from "../../src/actions/service.ts";
+import { REQUEST_ARRIVAL_MS_MAX } from "../../src/core/limits.ts";
 import { anAction } from "../support/factory.ts";
 import { broken, type FaultReport } from "../support/faults/report.ts";
 import { stubActionService, KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
@@ -20,7 +22,7 @@ const LIST = request("GET /v1/actions", [KEY]);
 
 /** What does not arrive in time, what waits for longer than that, and two hundred that are stuck, beside one that asks. */
 export async function lateArrivals(): Promise<FaultReport> {
-  await using app = openStubServer({ actionService: slowService(), arrivalSeconds: ARRIVAL_SECONDS });
+  await using app = withShortLimit(() => openStubServer({ actionService: slowService() }));
   const { port } = app;
   const sync = `{"url":"https://api.example.com/","sync":true}`;
   const half = (body: string, headers: readonly string[]) =>
@@ -62,6 +64,16 @@ export async function lateArrivals(): Promise<FaultReport> {
       "others are served": [...others].join() === "200" && slowMs < SERVED_MS_MAX,
     }),
   };
+}
+
+/** Opens a server whose own limit, that of the service, is replaced by the short one. */
+function withShortLimit<Server>(open: () => Server): Server {
+  const { serve } = Bun;
+  using _ = spyOn(Bun, "serve").mockImplementation((options) => {
+    expect(options).toMatchObject({ idleTimeout: REQUEST_ARRIVAL_MS_MAX / 1_000 });
+    return serve(Object.assign(options, { idleTimeout: ARRIVAL_SECONDS }));
+  });
+  return open();
 }
 
 /** A service in which a wait lasts longer than a request may take to arrive. */

@@ -24,6 +24,7 @@ import type { HostService } from "../../src/hosts/hosts.ts";
 import { NO_HOST_SETTINGS } from "../../src/api/host-settings.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { createMcpGuard, createPagesGuard } from "../../src/http/own-origin.ts";
+import { openStartServer } from "../../src/http/listen.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import { Metrics } from "../../src/observability/metrics.ts";
 import type { LogFields } from "../../src/observability/log.ts";
@@ -268,13 +269,16 @@ export function openStubServer(overrides: Partial<Stubs> = {}, listenPort = 0) {
     (event: string, fields: LogFields = {}) =>
       void lines.push({ level, event, fields });
   const drain = new AbortController();
-  const http = stubHttp({
+  const deps = {
     ...stubDeps(calls),
     log: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
     draining: drain.signal,
     ...overrides,
-  });
-  const { port } = http.listen(listenPort, "127.0.0.1");
+  };
+  const http = stubHttp(deps);
+  const start = openStartServer(listenPort, "127.0.0.1", deps);
+  http.serveOn(start, "127.0.0.1");
+  const { port = 0 } = start.listening;
   const url = `http://127.0.0.1:${port}`;
   return {
     http,

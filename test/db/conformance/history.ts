@@ -179,7 +179,7 @@ export function testHistory(test: StoreTest): void {
       const steps = [{ accountId: ACCOUNT, step: "action", at: later(9) }] as const;
       expect(await activity.put({ from: 5, to: 9, rows: tally.changed, steps })).toBe(true);
       expect(await firstSteps.done(ACCOUNT, "person_a")).toEqual([{ step: "action", at: NOON }]);
-      const stored = tally.rows.filter(({ slotMinutes }) => slotMinutes === 30);
+      const stored = tally.changed.filter(({ slotMinutes }) => slotMinutes === 30);
       const { slots: counted } = await activity.read(aSpan());
       expect(counted).toEqual(stored.filter(({ kind }) => kind === "all"));
       // A stretch in which nothing is counted moves the position on.
