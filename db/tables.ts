@@ -280,8 +280,8 @@ export function describeTables(dialect: typeof SQLITE) {
         start: number("start_at").notNull(),
         /** A whole number of any size. */
         amount: text().notNull(),
-        /** Whether people were told that a call went beyond the limit. */
-        told: flag("told").notNull(),
+        /** Whether the audit log has it that a call went beyond the limit. */
+        reported: flag("told").notNull(),
         until: time("until").notNull(),
       },
       (row) => [

@@ -136,7 +136,7 @@ export const createActions = listCommand(
       const outcome = decide(one, known, auditEntries);
       const isCreated = outcome.kind === "created";
       if (isCreated) created.push({ one, isClaimed: outcome.isClaimed, row: rowOf(one, outcome) });
-      if (isCreated && one.beyond !== null && ruleCounts.tell(one.beyond.count)) {
+      if (isCreated && one.beyond !== null && ruleCounts.markReported(one.beyond.count)) {
         firstBeyond.add(one);
         auditEntries.push(one.beyond.audit);
       }

@@ -90,13 +90,13 @@ export function createRuleStore(
 const COUNT_ROWS = prepare(
   { ruleId: "text", subject: "text", from: "number", to: "number" },
   ({ from, to, ...count }) => {
-    const { start, amount, told, until } = ruleCounts;
+    const { start, amount, reported, until } = ruleCounts;
     const isWithin = and(hasValues(ruleCounts, count), gte(start, from), lte(start, to));
-    return qb.select({ start, amount, told, until }).from(ruleCounts).where(isWithin);
+    return qb.select({ start, amount, reported, until }).from(ruleCounts).where(isWithin);
   },
 );
 
-const COUNTS = upsertList(ruleCounts, ["ruleId", "subject", "start"], ["amount", "told"]);
+const COUNTS = upsertList(ruleCounts, ["ruleId", "subject", "start"], ["amount", "reported"]);
 
 /** The count beyond which a create goes, so that a rule holds it, and the audit entry for the first such create. */
 export interface GoesBeyond {
@@ -109,7 +109,7 @@ type Place = Pick<RuleCount, "ruleId" | "subject" | "from" | "to">;
 
 interface CountRow extends Pick<RuleCount, "ruleId" | "subject" | "start" | "until"> {
   amount: bigint;
-  told: boolean;
+  reported: boolean;
 }
 
 /** Counts of rules in memory. The calls of a list are added as they are decided. */
@@ -138,10 +138,10 @@ export class RuleCounts {
     for (const count of counts) this.#changing(count).amount -= BigInt(count.amount);
   }
 
-  /** Notes that people are told about the count. Returns whether this is the first time. */
-  tell(count: RuleCount): boolean {
-    if (this.#parts.within(count).some(({ told }) => told)) return false;
-    this.#changing(count).told = true;
+  /** Notes that the count is reported to people. Returns false if it was before. */
+  markReported(count: RuleCount): boolean {
+    if (this.#parts.within(count).some(({ reported }) => reported)) return false;
+    this.#changing(count).reported = true;
     return true;
   }
 
@@ -155,8 +155,8 @@ export class RuleCounts {
   }
 
   async write({ lists }: Tx): Promise<void> {
-    const rows = Array.from(this.#changed, ({ ruleId, subject, start, amount, told, until }) => {
-      return [ruleId, subject, start, String(amount), Number(told), until];
+    const rows = Array.from(this.#changed, ({ ruleId, subject, start, amount, reported, until }) => {
+      return [ruleId, subject, start, String(amount), Number(reported), until];
     });
     await lists.insert(COUNTS, rows);
   }
@@ -164,7 +164,7 @@ export class RuleCounts {
   #changing({ ruleId, subject, start, until }: RuleCount): CountRow {
     const count = { ruleId, subject, start };
     if (!this.#read.has(countName(count))) throw new Error("A count of a rule was not read.");
-    const row = this.#parts.at(count, () => ({ ...count, amount: 0n, told: false, until }));
+    const row = this.#parts.at(count, () => ({ ...count, amount: 0n, reported: false, until }));
     this.#changed.add(row);
     return row;
   }
@@ -188,10 +188,10 @@ export async function readCounts(
   const found = await lists.find(COUNT_ROWS, asked);
   const parts = new CountParts<CountRow>();
   for (const [at, { ruleId, subject }] of asked.entries()) {
-    for (const { start, amount, told, until } of found[at] ?? []) {
+    for (const { start, amount, reported, until } of found[at] ?? []) {
       const count = { ruleId, subject, start };
       const read = /^\d{1,60}$/.test(amount) ? BigInt(amount) : OVER_EVERY_LIMIT;
-      parts.at(count, () => ({ ...count, amount: read, told, until: until.getTime() }));
+      parts.at(count, () => ({ ...count, amount: read, reported, until: until.getTime() }));
     }
   }
   return new RuleCounts(parts, new Set(asked.map(countName)));

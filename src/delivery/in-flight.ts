@@ -166,18 +166,18 @@ export class UnwrittenResults {
   }
 
   /** Resolves when the result is written, when another write came first, or when the process ends. Never rejects. */
-  async write({ bytes, write, onKept }: KnownResult): Promise<Written> {
+  async write<Done>({ bytes, write, onKept }: KnownResult<Done>): Promise<Done | "never"> {
     const heldBytes = bytes + UNWRITTEN_RESULT_BYTES;
     this.#count += 1;
     this.#bytes += heldBytes;
     let isRepeat = false;
     try {
       for (let pauseMs = RESULT_RETRY_MS; ; pauseMs = Math.min(RESULT_RETRY_MS_MAX, 2 * pauseMs)) {
-        const isWritten = await write(isRepeat).catch((error: unknown) => {
+        const done = await write(isRepeat).catch((error: unknown): typeof FAILED => {
           if (!isRepeat) onKept(error);
-          return null;
+          return FAILED;
         });
-        if (isWritten !== null) return isWritten ? "yes" : "no";
+        if (done !== FAILED) return done;
         isRepeat = true;
         if (!(await this.#pause(pauseMs))) return "never";
       }
@@ -212,15 +212,14 @@ export class UnwrittenResults {
   }
 }
 
+const FAILED = Symbol("failed");
+
 /** A known result and how to write it. If `write` rejects, the result may or may not be stored. */
-interface KnownResult {
+interface KnownResult<Done> {
   /** Memory held until it is written. */
   readonly bytes: number;
-  /** False: another write came first. `isRepeat`: an earlier call failed, but may have been committed all the same. */
-  readonly write: (isRepeat: boolean) => Promise<boolean>;
+  /** `isRepeat`: an earlier call failed, but may have been committed all the same. */
+  readonly write: (isRepeat: boolean) => Promise<Done>;
   /** Called when the first write failed. */
   readonly onKept: (error: unknown) => void;
 }
-
-/** `no`: another write came first. `never`: the process ended before it was written. */
-type Written = "yes" | "no" | "never";

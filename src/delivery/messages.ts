@@ -287,9 +287,9 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
     if (channel.kind === "mail") return null;
     const action = await see(asked.action, "public");
     const { name: account } = await people.labelOf(channel.accountId);
-    const told = { ask, at, action, history: await needs.historyOf(asked.action), account, baseUrl };
-    const { isSigned, question: bodyOf } = MESSAGE_FORMATS[channel.kind];
-    return { channel, body: bodyOf(told), isSigned };
+    const history = await needs.historyOf(asked.action);
+    const { isSigned, question: writeQuestion } = MESSAGE_FORMATS[channel.kind];
+    return { channel, body: writeQuestion({ ask, at, action, history, account, baseUrl }), isSigned };
   };
 
   /** The notice of a credential that expires, or of a request for one. Null: it is out of date. */
@@ -297,14 +297,14 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
     const { accountId, message } = notification;
     const channel = await channels.find(accountId, message.target);
     if (channel === null || !channel.enabled || channel.kind === "mail") return null;
-    const { isSigned, notice: bodyOf } = MESSAGE_FORMATS[channel.kind];
+    const { isSigned, notice: writeNotice } = MESSAGE_FORMATS[channel.kind];
     const alert = alertOf(message.event);
     if (alert === null) {
       const request = await pendingNow(credentialRequests, notification, at);
-      return request && { channel, body: bodyOf(requestNotice(request, baseUrl), at), isSigned };
+      return request && { channel, body: writeNotice(requestNotice(request, baseUrl), at), isSigned };
     }
     const credential = await endingNow(credentials, notification, alert, at);
-    return credential && { channel, body: bodyOf(credentialNotice(credential, alert, baseUrl), at), isSigned };
+    return credential && { channel, body: writeNotice(credentialNotice(credential, alert, baseUrl), at), isSigned };
   };
 
   return async (notification, stop) => {

@@ -83,9 +83,10 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
         (await outbox.settle(change, now)) || (isRepeat && (await outbox.isSettled(change, now))),
       onKept: (error) => log.warn("notification.result_kept", { ...names, error: errorName(error) }),
     });
-    if (written === "yes") return report(change, delivery, now, durationMs);
-    if (written === "no") metrics.fenced();
-    log.warn(written === "no" ? "notification.fenced" : "notification.unrecorded", names);
+    if (written === "never") return log.warn("notification.unrecorded", names);
+    if (written) return report(change, delivery, now, durationMs);
+    metrics.fenced();
+    log.warn("notification.fenced", names);
   };
 
   const scheduler = new Scheduler<Notification>(app, {

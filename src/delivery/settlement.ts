@@ -169,37 +169,39 @@ export class Settlement {
     const names = { action_id: id, run, attempt };
     // Writes that the store may have committed, or may still commit, although it did not confirm them.
     const tried = new Set<ChangeWrite>();
-    let isFenced = false;
-    let done: ChangeWrite | null = null;
-    const isWritten = async (write: ChangeWrite) => {
+    /** Returns the write that was committed: this one or an earlier one. Null: another change came first. */
+    const tryWrite = async (write: ChangeWrite): Promise<ChangeWrite | null> => {
       tried.add(write);
-      if (await actions.apply(write)) done = write;
+      if (await actions.apply(write)) return write;
       // An earlier write may have been committed while this one waited for the row: then the other change is our own.
-      for (const one of done === null ? tried : []) if (await actions.isApplied(one)) done = one;
-      return done !== null;
+      for (const one of tried) if (await actions.isApplied(one)) return one;
+      return null;
     };
-    const written = await unwritten.write({
-      bytes: bytesOf(first),
-      write: async () => {
-        let write = first;
-        for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
-          if (await isWritten(write)) return true;
-          const stored = await actions.findById(id);
-          const change = stored === null ? null : redecide(stored);
-          if (!isFenced) {
-            isFenced = true;
-            metrics.fenced();
-            log.warn("action.fenced", { ...names, ...outcomeNames(ended) });
-          }
-          if (change === null) return false;
-          write = this.#writeOf(change, clock.now());
-        }
-        throw new StoreBusy("The action changes too fast for its result to be written.");
-      },
-      onKept: (error) => log.warn("action.result_kept", { ...names, error: errorName(error) }),
-    });
-    if (written === "never") log.warn("action.unrecorded", { ...names, ...outcomeNames(ended) });
-    return done;
+    let isFenced = false;
+    const reportFenced = () => {
+      if (isFenced) return;
+      isFenced = true;
+      metrics.fenced();
+      log.warn("action.fenced", { ...names, ...outcomeNames(ended) });
+    };
+    const write = async (): Promise<ChangeWrite | null> => {
+      let next = first;
+      for (let tries = 0; tries < DECIDE_TRIES_MAX; tries += 1) {
+        const done = await tryWrite(next);
+        if (done !== null) return done;
+        const stored = await actions.findById(id);
+        const change = stored === null ? null : redecide(stored);
+        reportFenced();
+        if (change === null) return null;
+        next = this.#writeOf(change, clock.now());
+      }
+      throw new StoreBusy("The action changes too fast for its result to be written.");
+    };
+    const onKept = (error: unknown) => log.warn("action.result_kept", { ...names, error: errorName(error) });
+    const written = await unwritten.write({ bytes: bytesOf(first), write, onKept });
+    if (written !== "never") return written;
+    log.warn("action.unrecorded", { ...names, ...outcomeNames(ended) });
+    return null;
   }
 
   /** Logs the attempt before the first write, so that its result is in the log even if the store never takes it. */

@@ -28,7 +28,7 @@ function beginnings(perSecond: number, pausesMs: readonly number[]): readonly nu
 }
 
 /** Whether one more call may leave, once its turn has come. */
-const leave = (rates: CallRates, called: { readonly accountId: string; readonly host: string }) =>
+const askTurn = (rates: CallRates, called: { readonly accountId: string; readonly host: string }) =>
   rates.turnFor(called, "actions")();
 
 /** A pause of a millisecond, so many times. */
@@ -247,14 +247,16 @@ describe("where calls leave", () => {
       perHost: 64,
     });
     const called = { accountId: "a", host: "x" };
-    expect(await leave(calls, called)).toBe(true);
+    expect(await askTurn(calls, called)).toBe(true);
     rates.perSecond = 40;
     expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 20 - RATE_EARLY_MS);
     expect(calls.waitMs({ ...called, host: "y" })).toBe(0);
     expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 20 - RATE_EARLY_MS);
-    void leave(calls, called);
+    const next = askTurn(calls, called);
     expect(calls.waitMs({ ...called, host: "z" })).toBe(0);
     expect(calls.waitMs(called)).toBeCloseTo(RATE_SECOND_MS / 10 - RATE_EARLY_MS);
+    clock.advance(RATE_SECOND_MS / 20);
+    expect(await next).toBe(true);
   });
 
   test("a call that could not connect keeps its turn for its next address, unless another one has left since", async () => {
@@ -324,7 +326,7 @@ describe("where calls leave", () => {
     const clock = { monotonicMs: () => nowMs, after: () => () => {} };
     const limitsOf = () => ({ maxPerSecond: 20, maxConcurrent: null });
     const calls = new CallRates({ clock, limitsOf, share: WHOLE_SHARE, perHost: 64 });
-    const begin = (host = "x") => leave(calls, { accountId: "a", host });
+    const begin = (host = "x") => askTurn(calls, { accountId: "a", host });
     const states = async (turns: readonly Promise<boolean>[]) => (await nextTurn(), turns.map(Bun.peek.status));
     expect(await states([begin(), begin()])).toEqual(["fulfilled", "pending"]);
     nowMs = 1_000;
@@ -347,7 +349,7 @@ describe("where calls leave", () => {
     const limitsOf = () => ((paces += 1), { maxPerSecond: 0.01, maxConcurrent: null });
     const share = { ...WHOLE_SHARE, slotsOf: () => slots };
     const rates = new CallRates({ clock: counted, limitsOf, share, perHost: 9 });
-    for (let n = 0; n < HOSTS; n += 1) expect(await leave(rates, { accountId: "a", host: `h${n}` })).toBe(true);
+    for (let n = 0; n < HOSTS; n += 1) expect(await askTurn(rates, { accountId: "a", host: `h${n}` })).toBe(true);
     // A look at each of the others would be 12 million.
     expect(looks).toBeLessThan(20 * HOSTS);
     // Those that are idle are forgotten, also while other nodes call them.
@@ -356,7 +358,7 @@ describe("where calls leave", () => {
     rates.changed(null);
     expect(paces).toBe(HOSTS);
     slots = 9;
-    for (let n = 0; n < HOSTS; n += 1) expect(await leave(rates, { accountId: "a", host: `other${n}` })).toBe(true);
+    for (let n = 0; n < HOSTS; n += 1) expect(await askTurn(rates, { accountId: "a", host: `other${n}` })).toBe(true);
     paces = 0;
     rates.changed(null);
     expect(paces).toBe(HOSTS);
@@ -381,13 +383,13 @@ describe("where calls leave", () => {
         perHost: 64,
       });
       const called = { accountId: "a", host: "x" };
-      expect(await leave(rates, called)).toBe(true);
+      expect(await askTurn(rates, called)).toBe(true);
       const ends: string[] = [];
-      const end = async (call: number) => {
-        const hasLeft = await leave(rates, called);
+      const leave = async (call: number) => {
+        const hasLeft = await askTurn(rates, called);
         ends.push(`${hasLeft ? call : `not ${call}`} at ${Math.round(clock.monotonicMs())}`);
       };
-      const leaving = [1, 2, 3, 4, 5].map(end);
+      const leaving = [1, 2, 3, 4, 5].map(leave);
       const startMs = clock.monotonicMs();
       return {
         clock,
@@ -455,14 +457,14 @@ test("a call whose host other nodes call by now is given back, and none waits fo
     const hosts = Array.from({ length: 40 }, (_, at) => ({ accountId: "a", host: `h${at}` }));
     const left = hosts.filter(({ host }) => shareOfHost(`a ${host}`, 64, "n1", all, callersOfRate(perSecond)) === 0);
     expect(left).not.toBeEmpty();
-    expect(await Promise.all(left.map((one) => leave(calls, one)))).toEqual(left.map(() => true));
+    expect(await Promise.all(left.map((one) => askTurn(calls, one)))).toEqual(left.map(() => true));
     clock.advance(2 * RATE_SECOND_MS);
     ids.push("n2", "n3", "n4");
-    expect(await Promise.all(left.map((one) => leave(calls, one)))).toEqual(left.map(() => false));
+    expect(await Promise.all(left.map((one) => askTurn(calls, one)))).toEqual(left.map(() => false));
     expect(left.map((one) => calls.waitMs(one))).toEqual(left.map(() => Number.POSITIVE_INFINITY));
     expect(clock.timers).toBe(0);
     ids.splice(1);
-    expect(await Promise.all(left.map((one) => leave(calls, one)))).toEqual(left.map(() => true));
+    expect(await Promise.all(left.map((one) => askTurn(calls, one)))).toEqual(left.map(() => true));
   }
 });
 

@@ -61,7 +61,7 @@ function overviewOf({ stored = [], clock = new FakeClock(NOON), retentionDays, u
   const rowsOf = ({ slotMinutes, until }: ActivitySpan) => {
     const tally = new ActivityTally(NOON);
     for (const group of stored) tally.add(group);
-    return tally.rows.filter((row) => row.slotMinutes === slotMinutes && row.at < until);
+    return tally.changed.filter((row) => row.slotMinutes === slotMinutes && row.at < until);
   };
   const activity = {
     read: async (span: ActivitySpan) => {
