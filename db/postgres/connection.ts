@@ -154,6 +154,11 @@ async function commit(
     await Promise.all(sent);
     // The answer to two statements is a list.
     if (answers.flat().at(-1)?.command !== "COMMIT") throw new StoreUnavailable("The database did not commit.");
+    if (connection.isUnconfirmed) {
+      throw new StoreUnavailable("The standby may not have the commit.", {
+        reason: "a wait for its standby was canceled",
+      });
+    }
     if (addsToTimeline) onCommit();
     return results;
   } catch (error) {
@@ -291,6 +296,8 @@ class Connection {
   #isClosed = false;
   #refusedAtMs = Number.NEGATIVE_INFINITY;
   #server: string | null = null;
+  /** Somebody has ended a wait for a standby (`pg_cancel_backend`): the server reports as committed what the standby may not have. */
+  isUnconfirmed = false;
 
   constructor(config: ClientConfig, callMsMax: number, preparing: Preparing, onOpen?: string) {
     this.#onOpen = onOpen;
@@ -410,7 +417,11 @@ class Connection {
 
   async #connect(): Promise<Client> {
     const client = new Client(this.#config);
-    [this.#client, this.#server] = [client, null];
+    [this.#client, this.#server, this.isUnconfirmed] = [client, null, false];
+    // By the function of the server, since the message is in its language.
+    client.on("notice", ({ routine }) => {
+      if (routine === "SyncRepWaitForLSN" && this.#client === client) this.isUnconfirmed = true;
+    });
     client.on("error", () => this.#forget(client));
     client.on("end", () => this.#forget(client));
     try {

@@ -217,6 +217,21 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     expect(await db.store.actions.timeline(ACCOUNT, held.id)).toHaveLength(3);
   });
 
+  test("whose wait for a standby was canceled: the commit is not told as made", async () => {
+    await using db = await openMigrated();
+    const { rows } = await db.client.query("show synchronous_standby_names");
+    // A server of somebody's own.
+    if (rows[0]?.["synchronous_standby_names"] === "") return;
+    await db.client.query(`alter database ${db.client.database} set synchronous_commit = on`);
+    const store = storeOver(openPostgres(db.url), { isOnlyProcess: false });
+    const failure = failureOf(store.actions.create(aCreation()));
+    const endWait =
+      "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep' and datname = current_database()";
+    await until(async () => (await db.client.query(endWait)).rows.length > 0);
+    expect(String(await failure)).toContain("standby");
+    await store.close();
+  });
+
   test("that is lost in a transaction writes nothing of it over the next one", async () => {
     await using db = await openOver();
     const sql = openPostgres(db.url);

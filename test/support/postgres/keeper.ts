@@ -29,6 +29,9 @@ try {
       fsync: "off",
       full_page_writes: "off",
       shared_buffers: "64MB",
+      // A database that is set to wait for it waits for ever.
+      synchronous_standby_names: "away",
+      synchronous_commit: "local",
     },
   });
   await server.start();
