@@ -32,7 +32,7 @@ async function blocksOf(heading: string): Promise<readonly string[]> {
 
 describe("a backup by the commands of docs/operations.md", () => {
   test("of a running service holds everything that was acknowledged before it, and is restored", async () => {
-    const [backUp = "", restore = ""] = await blocksOf("Back up and restore");
+    const [backUp = "", restore = "", look = ""] = await blocksOf("Back up and restore");
     expect(backUp).toContain("npm run outgate -- backup");
     await using folder = await temporaryFolder();
     const acknowledged: unknown[] = [];
@@ -70,6 +70,7 @@ describe("a backup by the commands of docs/operations.md", () => {
     const modes = [copies, ...readdirSync(copies).map((name) => join(copies, name))].map((path) => statSync(path).mode);
     expect(modes.map((mode) => mode & 0o077)).toEqual([0, 0, 0]);
 
+    expect((await shell(folder.path, look)).output).toMatch(/^ok +database .+monday[^]*^ok +master key/m);
     expect(await shell(folder.path, restore)).toMatchObject({ code: 0, errors: "" });
     rmSync(join(folder.path, "data.before"), { recursive: true });
     await using restored = new Service({ folder: folder.path });
