@@ -35,8 +35,9 @@ export function keepNotes(): void {
     if (target.matches("form.decide") && notes !== null) store({ ...notes, sent: formSubject(target) });
     if (target.getAttribute("action") !== "/auth/logout") return;
     forget();
+    // When the answer is here: as long as the session has not ended, the login page leads back in.
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has its page's origin
-    elsewhere.postMessage("");
+    addEventListener("pagehide", () => elsewhere.postMessage(""), { once: true });
   });
   const notes = stored();
   if (notes === null || notes.sent === null) return;
