@@ -1,6 +1,6 @@
 import type { Server } from "bun";
 import { forgetFirstKeys } from "../accounts/bootstrap.ts";
-import type { Config } from "../config/config.ts";
+import { type Config, serverSettings } from "../config/config.ts";
 import { databasePlace } from "../config/values.ts";
 import { describeTargetPolicy, publicPolicy, type TargetPolicy } from "../config/target-policy.ts";
 import { createBus } from "../core/bus.ts";
@@ -18,6 +18,7 @@ import type { Sender } from "../outbound/sender.ts";
 import { createSender } from "../outbound/send.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { keepFresh, startJobs } from "../runtime/jobs.ts";
+import { differingSettings } from "../runtime/node.ts";
 import { Outage, repeatWhileAway } from "../runtime/store-away.ts";
 import { type Opened, openForService, type OpeningDeps } from "./encrypted-store.ts";
 import { firstKeysNotice } from "./first-keys.ts";
@@ -105,6 +106,8 @@ async function openServices(
   outage.watch(() => store.probe());
   // Join before claiming anything, so that the other nodes share the slots of each host with this one.
   await node?.membership.start();
+  // While the store is away, there is nothing to compare.
+  const differing = node && (await differingSettings(store.facts, serverSettings(config)).catch(() => null));
   const begun = await beginDelivery(services, { ...given, clock });
   const { host, metricsPort } = config;
   let metricsServer: Server<unknown> | null = null;
@@ -137,7 +140,7 @@ async function openServices(
       request.headers.has("authorization") ? http.handle(request) : http.handleAs(agent, request),
     answerAs: (caller: Caller, request: Request) => http.handleAs(caller, request),
     /** What the operator should change. */
-    warnings: [...config.warnings, ...warnings],
+    warnings: [...config.warnings, ...warnings, ...(countNodes() > 1 ? (differing ?? []) : [])],
     /** What the operator should know. */
     notices: [describeTargetPolicy(policy), ...begun.notices, ...(keysNotice === null ? [] : [keysNotice])],
     /**

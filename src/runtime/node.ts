@@ -1,4 +1,4 @@
-import { VERSION } from "../config/config.ts";
+import { type ServerSetting, VERSION } from "../config/config.ts";
 import { FIRST_KEYS_LEASE_MS, JOB_LEASE_MS } from "../core/limits.ts";
 import {
   type MembershipDeps,
@@ -8,7 +8,7 @@ import {
   shareOfHost,
   shareOfRate,
 } from "./membership.ts";
-import { type ClusterStore, StoreUnavailable } from "../core/store.ts";
+import { type ClusterStore, type FactStore, StoreUnavailable } from "../core/store.ts";
 import type { AppContext } from "./app-context.ts";
 import { createJobLeases, inTurn, type JobLeases, type RecoveryLease } from "./jobs.ts";
 import { NodeClock } from "./node-clock.ts";
@@ -84,4 +84,31 @@ export async function createNode(
       clock.stop();
     },
   };
+}
+
+const SETTINGS_FACT = "node-settings";
+
+/** What may differ from node to node; a wrong key opens nothing. */
+const OWN_SETTING = /^(?:HOST|PORT|METRICS_PORT|DATABASE_URL|SECRET_KEY|LOG_LEVEL|LOG_FORMAT)=/;
+
+/** Compares the settings with those of the node that started before, and keeps them for the next; of a secret, only that it is set. */
+export async function differingSettings(
+  facts: FactStore,
+  settings: readonly Pick<ServerSetting, "name" | "value" | "isSet">[],
+): Promise<readonly string[]> {
+  const before = (await facts.read(SETTINGS_FACT))?.split("\n") ?? [];
+  const lines = settings.map(({ name, value, isSet }) => `${name}=${isSet ? value : ""}`);
+  const shared = lines.filter((line) => !OWN_SETTING.test(line));
+  const nameOf = (line: string) => line.slice(0, line.indexOf("="));
+  const known = new Set(before.map(nameOf));
+  const changed = shared.filter((line) => !before.includes(line));
+  if (changed.length > 0) await facts.write({ [SETTINGS_FACT]: shared.join("\n") });
+  // Another version has other settings.
+  return changed
+    .map(nameOf)
+    .flatMap((name) =>
+      known.has(name)
+        ? [`${name} is not as on the node that started before. Nodes of one database need the same.`]
+        : [],
+    );
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { NODE_BEAT_MS, NODE_JOIN_BEAT_MS, NODE_LIVES_MS } from "../../src/core/limits.ts";
 import { NodeMembership } from "../../src/runtime/membership.ts";
+import { differingSettings } from "../../src/runtime/node.ts";
 import { FakeClock } from "../support/clock.ts";
 import { MemoryCluster } from "../support/memory-cluster.ts";
 
@@ -248,4 +249,22 @@ describe("a node", () => {
     await pass(NODE_BEAT_MS);
     expect(changes).toEqual([["a"]]);
   });
+});
+
+test("a node that starts with other settings than the one before says which, but for those that are its own", async () => {
+  const kept = new Map<string, string | null>();
+  const facts = {
+    read: async (name: string) => kept.get(name) ?? null,
+    write: async (values: object) => Object.entries(values).forEach(([name, value]) => kept.set(name, value)),
+  };
+  const start = (perHost: string, port: string, isSet = true) =>
+    differingSettings(facts, [
+      { name: "PORT", value: port, isSet },
+      { name: "DISPATCH_PER_HOST", value: perHost, isSet },
+      { name: "METRICS_TOKEN", value: null, isSet },
+    ]);
+  expect([await start("8", "1"), await start("8", "2")]).toEqual([[], []]);
+  expect(await start("9", "2")).toEqual([expect.stringMatching(/^DISPATCH_PER_HOST is not as on /)]);
+  expect(await start("9", "2")).toEqual([]);
+  expect(await start("9", "2", false)).toHaveLength(2);
 });
