@@ -1,7 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
 import { authorize, type Caller, mayApproveWhenAsked, mayDo, requireMayChange } from "../src/core/roles.ts";
-import type { Action } from "../src/core/action.ts";
-import { unknownExtras } from "../src/core/extras.ts";
+import { type Action, unknownExtras } from "../src/core/action.ts";
 import { approve, isHeldIn, staleDecision } from "../src/core/changes.ts";
 import { DomainError } from "../src/core/domain-error.ts";
 import { compile, withoutNulls } from "../src/api/check.ts";

@@ -12,10 +12,11 @@ import {
   type LateResult,
   parseLateResult,
   type Result,
+  extrasText,
+  NO_EXTRAS,
 } from "../../src/core/action.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { parseCounted, parseExtras } from "../../src/core/extras-schema.ts";
-import { extrasText, NO_EXTRAS } from "../../src/core/extras.ts";
 import { jsonIn } from "../../src/core/json.ts";
 import { DATE_MS_MAX } from "../../src/core/limits.ts";
 import type { NewNotification } from "../../src/core/notification-events.ts";

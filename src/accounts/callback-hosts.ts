@@ -16,7 +16,7 @@ import { describeOutcome, isSuccess } from "../core/outcome.ts";
 import type { Header } from "../crypto/secrets.ts";
 import { type AlterHeaders, type PostDeps, postNow } from "../delivery/callbacks.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
-import { NO_EXTRAS } from "../core/extras.ts";
+import { NO_EXTRAS } from "../core/action.ts";
 
 interface CallbackHostNeeds extends PostDeps {
   readonly checkTarget: CheckTarget;

@@ -21,8 +21,7 @@ import {
   bodyMemberOf,
   type BodyKind,
 } from "../core/body.ts";
-import type { Action, ActionRequest } from "../core/action.ts";
-import { extrasText, NO_EXTRAS, ownRetrySettings, textsIn } from "../core/extras.ts";
+import { type Action, type ActionRequest, extrasText, NO_EXTRAS, ownRetrySettings, textsIn } from "../core/action.ts";
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { headerIssues } from "../api/call-headers.ts";
 import { isJsonObject, isStorableText } from "../core/json.ts";

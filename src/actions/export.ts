@@ -7,8 +7,7 @@ import { streamOf } from "../http/response.ts";
 import type { ActionSerializer } from "../receipts/action-json.ts";
 import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
-import { nextRetryAt } from "../core/action.ts";
-import { TEXT_EXTRAS } from "../core/extras.ts";
+import { nextRetryAt, TEXT_EXTRAS } from "../core/action.ts";
 import { OpenPerAccount } from "../runtime/fair-share.ts";
 import type { ActionService, CountFilter } from "./service.ts";
 

@@ -1,7 +1,6 @@
 import { utcFormat } from "../core/clock.ts";
 import Type, { type Static } from "typebox";
-import { runAtOf } from "../core/action.ts";
-import { REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts, unknownExtras } from "../core/extras.ts";
+import { runAtOf, REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts, unknownExtras } from "../core/action.ts";
 import { type ActionPolicy, policySource } from "../core/action-policy.ts";
 import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
 import { describeCredential, type RequestedCredential } from "../core/credential.ts";

@@ -7,7 +7,7 @@ import {
   LOOK_ALIKE_VALUE_CHARS_MAX,
   LOOK_ALIKES_MIN,
 } from "../core/limits.ts";
-import { type RequesterTextName, requesterTexts, withoutTexts } from "../core/extras.ts";
+import { type RequesterTextName, requesterTexts, withoutTexts } from "../core/action.ts";
 import { mayBeSentBefore } from "../core/changes.ts";
 import { jsonLeaves } from "../core/json-tree.ts";
 import { visibleText } from "../receipts/visible-text.ts";

@@ -1,5 +1,4 @@
-import { type Action, formatSize, isLateSuccess } from "../core/action.ts";
-import { REQUESTER_TEXTS, requesterTexts } from "../core/extras.ts";
+import { type Action, formatSize, isLateSuccess, REQUESTER_TEXTS, requesterTexts } from "../core/action.ts";
 import { bodyMemberOf, formPairs, sentBytes } from "../core/body.ts";
 import { type MethodOverride, methodOverrides, plainHeaderName } from "../core/method-overrides.ts";
 import { type Actor, describeActor } from "../core/roles.ts";

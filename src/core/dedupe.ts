@@ -1,5 +1,4 @@
-import type { Action, ActionRequest } from "./action.ts";
-import { unknownExtras } from "./extras.ts";
+import { type Action, type ActionRequest, unknownExtras } from "./action.ts";
 import { BODY_MEMBERS, bodyAs, contentTypeOf } from "./body.ts";
 import type { Extras } from "./extras-schema.ts";
 

@@ -1,7 +1,6 @@
 import type { AuditEntry } from "./audit.ts";
 import { AccountCache, type CachedSettingsStore } from "./account-settings.ts";
-import type { Action } from "./action.ts";
-import { ownRetrySettings } from "./extras.ts";
+import { type Action, ownRetrySettings } from "./action.ts";
 import type { Actor } from "./roles.ts";
 import { type RetrySettings, type EffectiveRetrySettings, NO_RETRY_SETTINGS, effectiveRetrySettings } from "./retry.ts";
 

@@ -1,7 +1,6 @@
-import type { Action, ActionStatus, Result } from "./action.ts";
+import type { Action, ActionStatus, Result, RequesterTextName } from "./action.ts";
 import type { Actor } from "./roles.ts";
 import type { HttpMethod } from "./target.ts";
-import type { RequesterTextName } from "./extras.ts";
 import { type ErrorKind, errorKindOf, type OutcomeKind } from "./outcome.ts";
 
 /** A condition on the metadata of an action. */

@@ -34,7 +34,7 @@ import {
 import { secretProblem } from "./kinds.ts";
 import { USER_AGENT } from "../config/config.ts";
 import type { CheckTarget } from "../config/target-policy.ts";
-import { NO_EXTRAS } from "../core/extras.ts";
+import { NO_EXTRAS } from "../core/action.ts";
 import { describeOutcome, isSuccess, type Outcome } from "../core/outcome.ts";
 import { requireFree } from "../core/policy.ts";
 import type { OutboundRequest, Sender } from "../outbound/sender.ts";

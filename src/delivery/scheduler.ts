@@ -32,10 +32,10 @@ import type { RecoveryLease } from "../runtime/jobs.ts";
 import type { Node } from "../runtime/node.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import { NEVER } from "./alarms.ts";
-import { createClockRepair, type LeasedRow, rescue, type RowRecovery, Leases } from "./recovery.ts";
+import { createClockRepair, type LeasedRow, rescue, type RowRecovery } from "./recovery.ts";
 import { type Lane, nameOf } from "./lane.ts";
 import { type LaneClaim, type LaneRules, Lanes, type SlotLimits } from "./lanes.ts";
-import { Reservations, type Reservation } from "./reservations.ts";
+import { Reservations, type Reservation, Leases } from "./reservations.ts";
 import { type RunAttempt, type Turns, WorkInFlight, type OpenFiles, type UnwrittenResults } from "./in-flight.ts";
 
 /** What delivery needs of this process as one node of several. */

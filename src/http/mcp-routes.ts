@@ -1,7 +1,7 @@
 import type { ParsedJson } from "../core/json.ts";
 import type { Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
-import { readJson } from "./read-body.ts";
+import { readJson } from "./body.ts";
 import { callerOf, type RequestContext } from "./request.ts";
 import { createRoutes } from "./operation.ts";
 import { whileStreaming } from "./sse.ts";

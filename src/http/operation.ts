@@ -6,7 +6,7 @@ import type { AnswerHeader, RequestHeader } from "../api/headers.ts";
 import { bodyCheck, compile, queryCheck } from "../api/check.ts";
 import { closedObject } from "../api/schema-helpers.ts";
 import type { ParsedJson } from "../core/json.ts";
-import { parseFields, readJson, readOptionalJson } from "./read-body.ts";
+import { parseFields, readJson, readOptionalJson } from "./body.ts";
 import { callerOf, contextOf, type RequestContext } from "./request.ts";
 import { LINK_NOT_FOUND } from "./errors.ts";
 import type { PageKind } from "./response.ts";

@@ -4,15 +4,14 @@ import { DomainError, type ErrorCode } from "../core/domain-error.ts";
 import type { RequestKind } from "../observability/metrics.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { Ids } from "../core/ids.ts";
-import type { ChunkedBody } from "./body.ts";
+import type { BodyContext } from "./body.ts";
 import type { PageKind } from "./response.ts";
 import { isIPv4 } from "node:net";
 import { canonicalAddress } from "../core/addresses.ts";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../core/limits.ts";
 
 /** A request while it is handled. Handlers add what they learn, for the log line. */
-export interface RequestContext {
-  readonly request: Request;
+export interface RequestContext extends BodyContext {
   /** Null: the request came over no socket. */
   readonly server: Server<unknown> | null;
   /** From the request line, not percent-decoded; empty if it has none. */
@@ -23,7 +22,6 @@ export interface RequestContext {
   readonly client: string;
   readonly name: RequestName;
   readonly startedMs: number;
-  caller: Caller | null;
   /** Counts further requests against the rate limit, for a batch; throws `rate_limited`. */
   count: (requests: number) => void;
   /** The pattern of the route that answers; null before it is found. */
@@ -34,12 +32,6 @@ export interface RequestContext {
   page: PageKind | null;
   /** What the duration is spent on; metrics keep waiting and streaming apart from work. */
   kind: RequestKind;
-  /** Whether body bytes may still arrive. */
-  isBodyUnread: boolean;
-  /** Called once, when the response has ended: its body counts until then. */
-  freeBody: () => void;
-  /** The body if it has no length; null: it has one, or there is no body. */
-  readonly chunked: ChunkedBody | null;
 }
 
 /** The contexts of the requests that are being handled. */

@@ -4,7 +4,7 @@ import { headersOf, HTTP_STATUS } from "../api/errors.ts";
 import { accountStopped } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { CONFIRM_EMAIL_FIELD, CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
-import { type Form, readForm } from "./read-body.ts";
+import { type Form, readForm } from "./body.ts";
 import { pathAndQuery, type RequestContext } from "./request.ts";
 import { networkOf } from "../core/addresses.ts";
 import { createOwnOrigin } from "./own-origin.ts";

@@ -1,5 +1,4 @@
-import type { Action } from "../core/action.ts";
-import { REQUESTER_TEXTS } from "../core/extras.ts";
+import { type Action, REQUESTER_TEXTS } from "../core/action.ts";
 import { actionJson } from "../receipts/action-json.ts";
 import {
   actorText,

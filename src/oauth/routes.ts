@@ -5,7 +5,7 @@ import { compile } from "../api/check.ts";
 import type { Clock } from "../core/clock.ts";
 import { OAUTH_REGISTRATIONS_PER_CLIENT_MAX, OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX } from "../core/limits.ts";
 import { createRoutes } from "../http/operation.ts";
-import { readForm, readJson } from "../http/read-body.ts";
+import { readForm, readJson } from "../http/body.ts";
 import type { RequestContext } from "../http/request.ts";
 import { networkOf } from "../core/addresses.ts";
 import { jsonOf } from "../http/response.ts";

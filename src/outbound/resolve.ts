@@ -11,8 +11,7 @@ import {
   type TargetPolicy,
   type TargetVerdict,
 } from "../config/target-policy.ts";
-import { hasFreeFile, NO_FILE } from "./connections.ts";
-import { afterReading, type Deadline } from "./deadline.ts";
+import { hasFreeFile, NO_FILE, afterReading, type Deadline } from "./connections.ts";
 import { STOPPED, type Stopped } from "./sender.ts";
 // oxlint-disable-next-line no-restricted-imports -- no lookup, but its resolvers, which ask through c-ares and without threads
 import { getServers, promises as dns, type ResolverOptions, setServers } from "node:dns";

@@ -6,8 +6,17 @@ import {
 } from "../core/limits.ts";
 import type { Answered, NotSent, Outcome, Unknown } from "../core/outcome.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
-import { ConnectionProbe, Connections, type ConnectionState, isNoFile, NO_FILE, poolOf } from "./connections.ts";
-import { type Deadline, type EarlyEnd, openDeadline } from "./deadline.ts";
+import {
+  ConnectionProbe,
+  Connections,
+  type ConnectionState,
+  isNoFile,
+  NO_FILE,
+  poolOf,
+  type Deadline,
+  type EarlyEnd,
+  openDeadline,
+} from "./connections.ts";
 import { addressesOf } from "./resolve.ts";
 import {
   type AnswerHead,

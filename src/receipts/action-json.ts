@@ -1,6 +1,5 @@
 import { retrySettingsJson } from "../api/retry-settings.ts";
-import { type Action, nextRetryAt } from "../core/action.ts";
-import { NO_EXTRAS, ownRetrySettings, textsIn, unknownExtras } from "../core/extras.ts";
+import { type Action, nextRetryAt, NO_EXTRAS, ownRetrySettings, textsIn, unknownExtras } from "../core/action.ts";
 import { type PastAttempt, operationsOf } from "../core/changes.ts";
 import { bodyMemberJson } from "../core/body.ts";
 import type { Clock } from "../core/clock.ts";

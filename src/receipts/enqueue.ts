@@ -1,3 +1,4 @@
+import { seeWhole } from "./see.ts";
 import type { Action, Result } from "../core/action.ts";
 import type { Channel } from "../core/channel.ts";
 import type { Ids } from "../core/ids.ts";
@@ -7,7 +8,6 @@ import type { OutboxRow } from "../core/store.ts";
 import { isTooLate, type TimelineEvent } from "../core/timeline.ts";
 import { actionJson, eventJson } from "./action-json.ts";
 import { hideEchoes } from "./masking.ts";
-import { seeWhole } from "./seen-action.ts";
 
 /** The outbox rows (callbacks, mails and messages to channels) for a change of an action with these events. */
 export type Enqueue = (action: Action, at: Date, events: readonly TimelineEvent[]) => readonly OutboxRow[];

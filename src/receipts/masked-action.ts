@@ -1,7 +1,6 @@
 import { ECHOES_MAX, LOCATION_CHARS_MAX } from "../core/limits.ts";
 import type { MaskedTexts } from "../core/search.ts";
-import type { Action, LateResult, Result } from "../core/action.ts";
-import { NO_EXTRAS, unknownExtras } from "../core/extras.ts";
+import { type Action, type LateResult, type Result, NO_EXTRAS, unknownExtras } from "../core/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
 import { type Caller, hasScope, type Viewer, viewerOf } from "../core/roles.ts";
 import type { EarlierRejection } from "../core/rejections.ts";

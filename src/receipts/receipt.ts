@@ -1,4 +1,4 @@
-import { type Action, isTerminal } from "../core/action.ts";
+import { type Action, isTerminal, TEXT_EXTRAS, withoutTexts, withoutUnknown } from "../core/action.ts";
 import { type Actor, kindOfActor, SYSTEM } from "../core/roles.ts";
 import type { ActionStore } from "../core/store.ts";
 import type { TimelineEntry, TimelineEvent } from "../core/timeline.ts";
@@ -14,7 +14,6 @@ import {
   RECEIPT_BODY_BYTES_MAX,
 } from "../core/limits.ts";
 import Type from "typebox";
-import { TEXT_EXTRAS, withoutTexts, withoutUnknown } from "../core/extras.ts";
 import { ActionJson } from "../api/action-schemas.ts";
 import { cutJson, cutRequestBody } from "./cut-body.ts";
 import { constant, plainText, quantity } from "../api/schema-helpers.ts";

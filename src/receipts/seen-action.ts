@@ -47,12 +47,6 @@ export function markMasked(masked: MaskedMembers, stored: Action): MaskedAction 
   return seen;
 }
 
-/** The action for whoever may see all of it: its creator, or a person who asked to see its secrets. */
-export function seeWhole(action: Action): SeenAction {
-  // Safe: the brand is in the type alone.
-  return action as SeenAction;
-}
-
 /** The stored action behind a seen one, to compute risks and sizes from real values. Never show it. */
 export function storedOf(seen: SeenAction): Action {
   return STORED.get(seen) ?? seen;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { matchesApproval, requestDigest } from "../../src/core/dedupe.ts";
-import { NO_EXTRAS } from "../../src/core/extras.ts";
+import { NO_EXTRAS } from "../../src/core/action.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
 import { anAction } from "../support/factory.ts";
 import { testSecrets } from "../support/store.ts";

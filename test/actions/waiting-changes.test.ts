@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { awaitsRunAt, isExpired, nextRetryAt } from "../../src/core/action.ts";
-import { extrasText, ownRetrySettings } from "../../src/core/extras.ts";
+import { awaitsRunAt, isExpired, nextRetryAt, extrasText, ownRetrySettings } from "../../src/core/action.ts";
 import { approve, type Change, expireUnsent, operationsOf, retry, sendNow } from "../../src/core/changes.ts";
 import { differs } from "../../src/core/dedupe.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";

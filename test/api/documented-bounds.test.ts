@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { CreateActionBody } from "../../src/api/action-schemas.ts";
-import { REQUESTER_TEXTS } from "../../src/core/extras.ts";
+import { REQUESTER_TEXTS } from "../../src/core/action.ts";
 import * as limits from "../../src/core/limits.ts";
 
 const text = await Bun.file(new URL("../../docs/extensions.md", import.meta.url)).text();

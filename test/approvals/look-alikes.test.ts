@@ -1,3 +1,4 @@
+import { seeWhole } from "../../src/receipts/see.ts";
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/core/action.ts";
 import { encodeForm } from "../../src/core/body.ts";
@@ -11,7 +12,6 @@ import {
 } from "../../src/approvals/look-alikes.ts";
 import { LOOK_ALIKE_COLUMNS_MAX } from "../../src/core/limits.ts";
 import { anAction } from "../support/factory.ts";
-import { seeWhole } from "../../src/receipts/seen-action.ts";
 
 const seen = (action: Partial<Action>, more: Partial<SeenRequest> = {}): SeenRequest => ({
   action: seeWhole(anAction({ approve: true, ...action })),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { USUAL_BODY_BYTES_MAX } from "../../src/core/limits.ts";
-import { NO_EXTRAS } from "../../src/core/extras.ts";
+import { NO_EXTRAS } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { type RiskInput, risksOf } from "../../src/approvals/risks.ts";
 

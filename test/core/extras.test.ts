@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { extrasText, NO_EXTRAS, unknownExtras } from "../../src/core/extras.ts";
+import { extrasText, NO_EXTRAS, unknownExtras } from "../../src/core/action.ts";
 import { parseExtras, type Extras } from "../../src/core/extras-schema.ts";
 
 describe("extras in their column", () => {

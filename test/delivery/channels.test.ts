@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
 import type { Channel } from "../../src/core/channel.ts";
-import { NO_EXTRAS } from "../../src/core/extras.ts";
+import { NO_EXTRAS } from "../../src/core/action.ts";
 import { anAuditEntry, aChannel } from "../support/factory.ts";
 import { type Engine, openEngine } from "../support/engine.ts";
 import { eventually } from "../support/eventually.ts";

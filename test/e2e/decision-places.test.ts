@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { openFile } from "../../db/libsql/file.ts";
 import { FACTS } from "../../src/approvals/facts.ts";
 import { RISKS } from "../../src/approvals/risks.ts";
-import { REQUESTER_TEXTS } from "../../src/core/extras.ts";
+import { REQUESTER_TEXTS } from "../../src/core/action.ts";
 import { CreateActionBody } from "../../src/api/action-schemas.ts";
 import { URL_CHARS_MAX } from "../../src/core/limits.ts";
 import { outgate } from "../cli/outgate.ts";

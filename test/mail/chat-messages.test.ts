@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Action } from "../../src/core/action.ts";
-import { NO_EXTRAS } from "../../src/core/extras.ts";
+import { type Action, NO_EXTRAS } from "../../src/core/action.ts";
 import { type DecisionHistory, NO_HISTORY } from "../../src/approvals/facts.ts";
 import { MESSAGE_FORMATS, endOfHost, messageSubject } from "../../src/mail/chat-messages.ts";
 import { URL_CHARS_MAX, SUBJECT_PATH_CHARS_MAX, SUBJECT_TITLE_CHARS_MAX } from "../../src/core/limits.ts";

@@ -7,7 +7,7 @@ import {
   invitationMessage,
   testMessage,
 } from "../../src/mail/messages.ts";
-import { NO_EXTRAS } from "../../src/core/extras.ts";
+import { NO_EXTRAS } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
 import { aDecidedMail, anApprovalMail, LINKS, maskedMail } from "./message.ts";
 import { quickestMs } from "../support/core.ts";

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { DEADLINE_TURN_MS } from "../../src/core/limits.ts";
-import { openDeadline, turnsToRead } from "../../src/outbound/deadline.ts";
+import { openDeadline, turnsToRead } from "../../src/outbound/connections.ts";
 import { answerBytes, openRawTarget, saysAndHangs } from "../support/raw-target.ts";
 import { slowness } from "../support/core.ts";
 import { besideTimer } from "../support/lateness.ts";

@@ -1,3 +1,4 @@
+import { seeWhole } from "../../src/receipts/see.ts";
 import { describe, expect, test } from "bun:test";
 import { KEYS } from "../http/stub-server.ts";
 import { openRealServer } from "../http/real-server.ts";
@@ -6,7 +7,6 @@ import type { Action } from "../../src/core/action.ts";
 import { createCodeSamples } from "../../src/actions/as-code.ts";
 import { anAction } from "../support/factory.ts";
 import { shared } from "../support/shared.ts";
-import { seeWhole } from "../../src/receipts/seen-action.ts";
 
 /** Ends a quoted text in one language or another, can't be seen, or means something to a shell. */
 const NASTY = "'''`${process.exit(1)}`$(exit 1)\"\\ \\u0027 !history\n\u202e😀 ünï";

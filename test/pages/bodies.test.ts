@@ -1,3 +1,4 @@
+import { seeWhole } from "../../src/receipts/see.ts";
 import { describe, expect, test } from "bun:test";
 import { BODY_BEGINNING_LINES_MAX } from "../../src/core/limits.ts";
 import type { Action } from "../../src/core/action.ts";
@@ -9,7 +10,6 @@ import { createCodeSamples } from "../../src/actions/as-code.ts";
 import { anApprovalMail, maskedMail } from "../mail/message.ts";
 import { anAction, NOON } from "../support/factory.ts";
 import { ANN, confirmOf, inboxOf, receiptOf, requestPageOf } from "./inbox-page.ts";
-import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { notificationsPage } from "../../src/pages/settings/notifications.tsx";
 import { responseText } from "../../src/pages/action/response.tsx";
 import { textOf } from "../support/forms.ts";

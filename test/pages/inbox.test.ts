@@ -1,3 +1,4 @@
+import { seeWhole } from "../../src/receipts/see.ts";
 import { describe, expect, test } from "bun:test";
 import { COUNTED_MAX, HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX } from "../../src/core/limits.ts";
 import { decidedOutcome, decidedRow } from "../../src/pages/decisions/decided.tsx";
@@ -9,7 +10,6 @@ import type { Action } from "../../src/core/action.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { textOf } from "../support/forms.ts";
-import { seeWhole } from "../../src/receipts/seen-action.ts";
 
 const ALIKE = [1, 2, 3].map((at) =>
   anAction({ status: "awaiting_approval", approve: true, url: `https://api.example.com/refunds/${at}` }),

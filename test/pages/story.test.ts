@@ -1,3 +1,4 @@
+import { seeWhole } from "../../src/receipts/see.ts";
 import { describe, expect, test } from "bun:test";
 import type { Role } from "../../src/core/roles.ts";
 import type { Action, Result, ActionStatus } from "../../src/core/action.ts";
@@ -10,7 +11,6 @@ import { adviceOn } from "../../src/pages/action/advice.ts";
 import { runRows, runSpans, chosenAttempt } from "../../src/pages/action/attempts.tsx";
 import { renderPart } from "../../src/ui/layout.tsx";
 import { anAction, anAttempt, aResult, later, NOON } from "../support/factory.ts";
-import { seeWhole } from "../../src/receipts/seen-action.ts";
 
 function attempt(n: number, code: number | null, run = 1): TimelineEntry {
   const made = anAttempt(n, {

@@ -1,3 +1,4 @@
+import { seeWhole } from "../../src/receipts/see.ts";
 import { describe, expect, test } from "bun:test";
 import { actionJson } from "../../src/receipts/action-json.ts";
 import type { Action } from "../../src/core/action.ts";
@@ -6,7 +7,6 @@ import type { Viewer } from "../../src/core/roles.ts";
 import { BYTES_SHOWN_MAX } from "../../src/core/limits.ts";
 import { maskJsonText, maskResponseText, maskText } from "../../src/receipts/masking.ts";
 import { maskAction, seenBytes } from "../../src/receipts/masked-action.ts";
-import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { anAction, NOON } from "../support/factory.ts";
 
 const KEY = "sk_live_canary0Body1x9Kq2Lm8Vb3Zt7";

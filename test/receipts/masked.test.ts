@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { actionJson, timelineJson } from "../../src/receipts/action-json.ts";
-import { seeHistory, see, seeAll } from "../../src/receipts/see.ts";
+import { seeHistory, see, seeAll, seeWhole } from "../../src/receipts/see.ts";
 import { maskAction, maskedTimeline } from "../../src/receipts/masked-action.ts";
 import { type Viewer, VIEWERS } from "../../src/core/roles.ts";
-import { seeWhole, storedOf } from "../../src/receipts/seen-action.ts";
+import { storedOf } from "../../src/receipts/seen-action.ts";
 import {
   CUT_SECRET_CHARS_MAX,
   LOCATION_CHARS_MAX,

@@ -1,7 +1,7 @@
+import { seeWhole } from "../../src/receipts/see.ts";
 import { describe, expect, test } from "bun:test";
 import { actionJson, type ViewOptions } from "../../src/receipts/action-json.ts";
 import { callbackJson } from "../../src/receipts/enqueue.ts";
-import { seeWhole } from "../../src/receipts/seen-action.ts";
 import { type Action, ACTION_STATUSES, type ActionStatus } from "../../src/core/action.ts";
 import { openEngine, requestFor } from "../support/engine.ts";
 import { anAction, answered, aResult, later, NOON } from "../support/factory.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Action, ActionRequest } from "../../src/core/action.ts";
-import { NO_EXTRAS } from "../../src/core/extras.ts";
+import { type Action, type ActionRequest, NO_EXTRAS } from "../../src/core/action.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import type { Store } from "../../src/core/store.ts";

@@ -4,7 +4,7 @@ import { choiceInForm, type RefusedDecision, requestInForm } from "../decisions/
 import { type ById, personPages, type PageDeps } from "../frame/page-deps.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "../rules/grant-form.tsx";
 import { asSent, maskedPause } from "../../receipts/masked-action.ts";
-import { see, seeHistory } from "../../receipts/see.ts";
+import { see, seeHistory, seeWhole } from "../../receipts/see.ts";
 import { mayDo, viewerOf } from "../../core/roles.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import { actionPage, revealedPage } from "./action.tsx";
@@ -14,7 +14,6 @@ import { actionPath } from "../../ui/layout.tsx";
 import type { AnswerById, Person } from "../../http/session.ts";
 import { noteActionId, ActionParams } from "../../actions/routes.ts";
 import { sentUrl } from "../../core/target.ts";
-import { seeWhole } from "../../receipts/seen-action.ts";
 
 const PATH = "/actions/:id";
 

@@ -4,7 +4,7 @@ import { editedCopy, type EditedFields, fieldsToEdit } from "../../actions/edite
 import { createCheckCreate, createInputOf } from "../../actions/create-schema.ts";
 import { noteActionId, ActionParams } from "../../actions/routes.ts";
 import { DomainError } from "../../core/domain-error.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import type { Person } from "../../http/session.ts";
 import { see } from "../../receipts/see.ts";
 import { storedOf } from "../../receipts/seen-action.ts";

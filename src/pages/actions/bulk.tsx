@@ -27,7 +27,7 @@ import { DomainError } from "../../core/domain-error.ts";
 import { queryCheck } from "../../api/check.ts";
 import { checkListQuery, encodeCursor } from "../../api/cursor.ts";
 import { LIST_LIMIT_DEFAULT } from "../../core/limits.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { seeOther } from "../../http/response.ts";
 import type { Person } from "../../http/session.ts";

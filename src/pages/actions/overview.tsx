@@ -25,7 +25,7 @@ import { amountText, FIRST_STEPS_PATH, Layout, listPath, OVERVIEW_PATH, queryTex
 import { ago, Card, Facts, Notice, sentence, listedTime, Table, time, until, untrusted } from "../../ui/parts.tsx";
 import { counted, duration, number, type PageUser } from "../../ui/text.ts";
 import { queryCheck } from "../../api/check.ts";
-import { withoutEmpty } from "../../http/read-body.ts";
+import { withoutEmpty } from "../../http/body.ts";
 import { personPages, type PageDeps } from "../frame/page-deps.ts";
 
 const VIEWS = ["charts", "table"] as const;

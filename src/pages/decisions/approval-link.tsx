@@ -9,7 +9,7 @@ import { time } from "../../ui/parts.tsx";
 import { AskedRequest, type HeldRequest } from "./decision.tsx";
 import { waitingText } from "../../ui/text.ts";
 import type { OpenedLink } from "../../approvals/links.ts";
-import { readForm } from "../../http/read-body.ts";
+import { readForm } from "../../http/body.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { networkOf } from "../../core/addresses.ts";
 import { linkNotFound } from "../../http/errors.ts";

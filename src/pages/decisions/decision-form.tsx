@@ -5,7 +5,7 @@ import type { Decision } from "../../core/action.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import { ACTION_ID } from "../../core/ids.ts";
 import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX, REASON_CHARS_MAX } from "../../core/limits.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import { Button, PostForm } from "../../ui/form.tsx";
 import { Problem } from "../../ui/parts.tsx";
 import { counted, number, type PageUser } from "../../ui/text.ts";

@@ -8,8 +8,7 @@ import {
   maskedFacts,
 } from "../../approvals/facts.ts";
 import type { RISKS } from "../../approvals/risks.ts";
-import { runAtOf } from "../../core/action.ts";
-import { REQUESTER_TEXTS } from "../../core/extras.ts";
+import { runAtOf, REQUESTER_TEXTS } from "../../core/action.ts";
 import type { ActionPolicy } from "../../core/action-policy.ts";
 import { describeActor, mayDo } from "../../core/roles.ts";
 import { normalTarget } from "../../core/target.ts";

@@ -1,5 +1,5 @@
 /** @jsxImportSource hono/jsx */
-import { REQUESTER_LABELS } from "../../core/extras.ts";
+import { REQUESTER_LABELS } from "../../core/action.ts";
 import type { Child } from "hono/jsx";
 import { describeActor, mayDo } from "../../core/roles.ts";
 import { type DecisionFactsJson, type DecisionHistory, maskedFacts, NO_HISTORY } from "../../approvals/facts.ts";

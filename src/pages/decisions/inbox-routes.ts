@@ -24,7 +24,7 @@ import type { HeldRequest } from "./decision.tsx";
 import { type InboxPane, inboxPage, nextWaiting, type SeenInbox } from "./inbox.tsx";
 import { reviewPath, heldFilter, inboxPath, inboxQueryIn, REVIEW_PATH } from "./inbox-query.ts";
 import { type AnswerById, type AnswerPerson, HOME_PATH, type Person } from "../../http/session.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import { seeOther } from "../../http/response.ts";
 import { GET_STARTED_PATH } from "../entry/first-steps.tsx";
 import { pathNotFound } from "../../http/errors.ts";

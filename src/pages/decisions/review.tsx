@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { REQUESTER_TEXTS } from "../../core/extras.ts";
+import { REQUESTER_TEXTS } from "../../core/action.ts";
 import { mayBeSentBefore } from "../../core/changes.ts";
 import { mayDo } from "../../core/roles.ts";
 import {

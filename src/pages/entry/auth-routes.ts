@@ -8,7 +8,7 @@ import { personPages, type PageDeps } from "../frame/page-deps.ts";
 import { LOG_IN_FORM, logInPage, SIGN_UP_FORM, withNext } from "../frame/log-in.tsx";
 import { MADE_ACCOUNT, signedUpPage, signUpPage, welcomePage } from "./sign-up.tsx";
 import { json, page, seeOther, UNLISTED } from "../../http/response.ts";
-import { isForm, readForm, readJson } from "../../http/read-body.ts";
+import { isForm, readForm, readJson } from "../../http/body.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { checkFormToken, HOME_PATH, nextIn, nextOf, sourceOf } from "../../http/session.ts";
 import type { OwnOrigin } from "../../http/own-origin.ts";

@@ -3,7 +3,7 @@ import { emailKey } from "../../core/account-store.ts";
 import type { OpenInvitation } from "../../accounts/invitations.ts";
 import type { Person } from "../../core/session.ts";
 import { createPageRoutes, TokenParams } from "../../http/operation.ts";
-import { readForm } from "../../http/read-body.ts";
+import { readForm } from "../../http/body.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { page, seeOther, UNLISTED } from "../../http/response.ts";
 import { HOME_PATH, sourceOf } from "../../http/session.ts";

@@ -7,7 +7,7 @@ import { headersOf, HTTP_STATUS } from "../../api/errors.ts";
 import { type ErrorCode, RetryLater } from "../../core/domain-error.ts";
 import { OIDC_FLOW_MS_MAX } from "../../core/limits.ts";
 import { createPageRoutes } from "../../http/operation.ts";
-import { readForm } from "../../http/read-body.ts";
+import { readForm } from "../../http/body.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { page } from "../../http/response.ts";
 import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../../http/session.ts";

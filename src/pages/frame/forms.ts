@@ -1,6 +1,6 @@
 import { headersOf, HTTP_STATUS, issuesText } from "../../api/errors.ts";
 import { DomainError, type ErrorCode, type Issue } from "../../core/domain-error.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { page, seeOther } from "../../http/response.ts";
 

@@ -1,7 +1,7 @@
 import Type from "typebox";
 import { compile } from "../../api/check.ts";
 import { EMAIL_CHARS_MAX, REASON_CHARS_MAX } from "../../core/limits.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import type { KeptNote } from "../../ui/text.ts";
 import { seeOther } from "../../http/response.ts";
 import type { createFlash } from "../../http/flash.ts";

@@ -5,7 +5,7 @@ import type { ExportActions } from "../../actions/export.ts";
 import { NAV_FAILING_MS } from "../../core/limits.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import { type Caller, viewerOf } from "../../core/roles.ts";
-import { type Form, readForm } from "../../http/read-body.ts";
+import { type Form, readForm } from "../../http/body.ts";
 import { pathAndQuery, type RequestContext } from "../../http/request.ts";
 import { page, seeOther } from "../../http/response.ts";
 import { createFlash } from "../../http/flash.ts";

@@ -4,7 +4,7 @@ import type { Static, TObject } from "typebox";
 import { bodyCheck } from "../../api/check.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { CHANNEL_KINDS } from "../../core/channel.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import {
   Checkbox,
   Checkboxes,

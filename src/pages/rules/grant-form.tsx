@@ -5,7 +5,7 @@ import type { GrantTerms } from "../../core/grant.ts";
 import type { JsonLeaf } from "../../core/json-tree.ts";
 import { GRANT_FIELDS_SHOWN_MAX, GRANT_VARY_MAX } from "../../core/limits.ts";
 import { requestFields, plainNumber, GrantTermsBody } from "../../grants/grants.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import { MASK } from "../../receipts/mask-rules.ts";
 import type { MaskedAction } from "../../receipts/seen-action.ts";
 import { visibleText } from "../../receipts/visible-text.ts";

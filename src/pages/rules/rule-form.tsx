@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { KeyView } from "../../accounts/key-schemas.ts";
 import { NAME_CHARS_MAX } from "../../core/limits.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import {
   CreateRuleBody,
   RULE_EFFECTS,

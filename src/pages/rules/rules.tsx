@@ -6,7 +6,7 @@ import type { AuditRow } from "../../core/audit.ts";
 import { notFound } from "../../core/domain-error.ts";
 import { RULE_HITS_MS, RULES_MAX } from "../../core/limits.ts";
 import { authorize, describeActor, mayDo } from "../../core/roles.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import type { Person } from "../../http/session.ts";
 import { RuleParams } from "../../rules/routes.ts";
 import type { RuleHits } from "../../rules/service.ts";

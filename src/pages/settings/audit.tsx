@@ -8,7 +8,7 @@ import type { AuditKind, AuditPage, AuditRow } from "../../core/audit.ts";
 import type { Channel } from "../../core/channel.ts";
 import { AUDIT_MENU_MAX } from "../../core/limits.ts";
 import type { TeamMember } from "../../core/team-store.ts";
-import { withoutEmpty } from "../../http/read-body.ts";
+import { withoutEmpty } from "../../http/body.ts";
 import { EmptyState, FilterMenu } from "../../ui/controls.tsx";
 import { queryText, render } from "../../ui/layout.tsx";
 import { Facts, isSameDay, listedTime, NextPage, time, untrusted, untrustedLines } from "../../ui/parts.tsx";

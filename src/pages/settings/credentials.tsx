@@ -18,7 +18,7 @@ import {
 } from "../../credentials/schemas.ts";
 import { headersOfCredential } from "../../credentials/kinds.ts";
 import { type CredentialUses, usesByDay, sumOf, credentialVersion } from "../../credentials/service.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import { seeOther } from "../../http/response.ts";
 import type { Person } from "../../http/session.ts";
 import { render } from "../../ui/layout.tsx";

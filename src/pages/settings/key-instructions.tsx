@@ -9,7 +9,7 @@ import { Card } from "../../ui/parts.tsx";
 import type { PageUser } from "../../ui/text.ts";
 import { createCheckCreate } from "../../actions/create-schema.ts";
 import { type PageDeps } from "../frame/page-deps.ts";
-import { NO_EXTRAS } from "../../core/extras.ts";
+import { NO_EXTRAS } from "../../core/action.ts";
 import { limitRefusal } from "../../core/key-limits.ts";
 import type { KeyView } from "../../accounts/key-schemas.ts";
 

@@ -14,7 +14,7 @@ import { KEYS_LINK, limitTexts } from "./keys.tsx";
 import { filled, formIdField, formIdIn, type FormState } from "../frame/forms.ts";
 import { type ById, personPages, type PageDeps } from "../frame/page-deps.ts";
 import type { AnswerById, Person } from "../../http/session.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import { signUpsClosedMessage } from "../../accounts/sign-up-gate.ts";
 import { LinkButton, Name, Notice, PageHead, sentence } from "../../ui/parts.tsx";
 import { chosenIn, schemaForm } from "../frame/schema-form.tsx";

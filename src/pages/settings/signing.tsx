@@ -8,7 +8,7 @@ import { type Checked, compile } from "../../api/check.ts";
 import { isJsonObject, jsonIn } from "../../core/json.ts";
 import { nullable, yesNo } from "../../api/schema-helpers.ts";
 import { invalidField } from "../../core/domain-error.ts";
-import type { Form } from "../../http/read-body.ts";
+import type { Form } from "../../http/body.ts";
 import { seeOther } from "../../http/response.ts";
 import type { Person } from "../../http/session.ts";
 import { Copied, Secret } from "../../ui/controls.tsx";

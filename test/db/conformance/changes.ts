@@ -1,7 +1,7 @@
+import { seeWhole } from "../../../src/receipts/see.ts";
 import { describe, expect } from "bun:test";
 import type { Outcome } from "../../../src/core/outcome.ts";
 import { actionJson } from "../../../src/receipts/action-json.ts";
-import { seeWhole } from "../../../src/receipts/seen-action.ts";
 import type { Action } from "../../../src/core/action.ts";
 import { approve, cancel, retry } from "../../../src/core/changes.ts";
 import { EVENT_PAGE_BYTES_MAX, EVENT_PAGE_MAX, EVENT_SCAN_ROWS_MAX } from "../../../src/core/limits.ts";

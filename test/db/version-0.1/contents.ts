@@ -1,8 +1,7 @@
 import type { ActionQuery } from "../../../src/core/search.ts";
 import type { LiveLink, Member } from "../../../src/core/account-store.ts";
 import { NO_FILTER, type Store } from "../../../src/core/store.ts";
-import type { Action, Creator, LimitedCreator } from "../../../src/core/action.ts";
-import { NO_EXTRAS } from "../../../src/core/extras.ts";
+import { type Action, type Creator, type LimitedCreator, NO_EXTRAS } from "../../../src/core/action.ts";
 import { LIST_SCAN_ROWS_MAX } from "../../../src/core/limits.ts";
 import { ACCOUNT, anAuditQuery, aQuery, KEY, later, NOON, OTHER_ACCOUNT } from "../../support/factory.ts";
 
