@@ -130,6 +130,15 @@ describe("a budget", () => {
     expect((await app.call("POST", `${path}/retry`, {}, KEYS.owner)).status).toBe(200);
   });
 
+  test("of each key counts a retry by another key for both", async () => {
+    await rule({ ...BUDGET, sum: { ...SUM, same: "key" } });
+    const { key } = (await app.call("POST", "/v1/keys", { name: "two", role: "agent", scope: "account" })).json;
+    const first = `/v1/actions/${idOf(await paid(6000))}`;
+    await app.call("POST", `${first}/cancel`, {}, KEYS.agent);
+    expect((await app.call("POST", `${first}/retry`, {}, key)).status).toBe(200);
+    for (const one of [KEYS.agent, key]) expect(await statusOf(paid(4001, {}, one))).toBe("awaiting_approval");
+  });
+
   test("goes on where the rule is edited and restored, and holds what it can't add up", async () => {
     const added = await rule(BUDGET);
     await paid(9000);
