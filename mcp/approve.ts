@@ -61,7 +61,7 @@ export async function askForApproval(deps: AgentDeps, call: ToolCall): Promise<T
     return settle(deps, call, action, elicitation.answers?.[QUESTION]);
   }
   requireHeld(action);
-  const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, "mail")]);
+  const [history, seen] = await Promise.all([actionService.readHistory(action), see(action, "mail")]);
   const form = questionForm(seen, maskedFacts(seen, history, deps.config.baseUrl));
   if (Buffer.byteLength(form.message) > QUESTION_BYTES_MAX) return refuse(deps, call, notAskable(deps, TOO_LONG));
   if (elicitation.era === "modern") return { form, state: sealState(deps, caller, action) };

@@ -102,7 +102,7 @@ export class ToolCall {
   }
 
   /** The JSON text of an argument of `create`, with numbers as written and, except for `body`, names in their order. */
-  textOf(argument: "body" | "json" | "form"): string {
+  bodyText(argument: "body" | "json" | "form"): string {
     const { body } = this.exchange.request;
     if (body === null) return "null";
     const read = argument === "body" ? memberText : orderedMemberText;

@@ -6,7 +6,7 @@ import {
   ProtocolErrorCode,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { type Caller, holderIdOf } from "../src/core/roles.ts";
+import { type Caller, holderId } from "../src/core/roles.ts";
 import { DomainError } from "../src/core/domain-error.ts";
 import { isJsonObject } from "../src/core/json.ts";
 import { KEEP_ALIVE_MS, SESSION_IDLE_MS, SESSION_SWEEP_MS, NODE_SESSION_MS_MAX } from "../src/core/limits.ts";
@@ -175,7 +175,7 @@ class Sessions {
    */
   async #begin(caller: Caller, isAskable: boolean): Promise<Session> {
     const { ids, clock } = this.#deps;
-    const holder = holderIdOf(caller);
+    const holder = holderId(caller);
     this.#makeRoom(caller.accountId, holder);
     const id = Buffer.from(ids.bytes(16)).toString("hex");
     const transport = new WebStandardStreamableHTTPServerTransport({

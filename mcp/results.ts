@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { REPEATABLE } from "./bridge/messages.ts";
-import { type Caller, mayApproveWhenAsked, mayChange, mayDo, viewerOf, viewOf } from "../src/core/roles.ts";
+import { type Caller, mayApproveWhenAsked, mayChange, mayDo, roleViewer, callerView } from "../src/core/roles.ts";
 import {
   type Action,
   awaitsRunAt,
@@ -8,23 +8,23 @@ import {
   isTerminal,
   nextRetryAt,
   type Result,
-  runAtOf,
+  requestedRunAt,
   isLateSuccess,
   type LateResult,
   type Operation,
 } from "../src/core/action.ts";
-import { bodyMemberJson, bodyMemberOf } from "../src/core/body.ts";
-import { operationsOf } from "../src/core/changes.ts";
+import { bodyMemberJson, usedBodyMember } from "../src/core/body.ts";
+import { allowedOperations } from "../src/core/changes.ts";
 import { cutJson, cutRequestBody } from "../src/receipts/cut-body.ts";
 import { actionJson } from "../src/receipts/action-json.ts";
 import { see, seeAll } from "../src/receipts/see.ts";
 import type { ActionService } from "../src/actions/service.ts";
 import { isDecided, type LatestDecision, latestDecision, type TimelineEntry } from "../src/core/timeline.ts";
 import { DomainError, type ErrorCode, TooEarly } from "../src/core/domain-error.ts";
-import { asDomainError, cutToBytes, detailsOf } from "../src/api/errors.ts";
+import { asDomainError, cutToBytes, errorDetails } from "../src/api/errors.ts";
 import { encodeCursor } from "../src/api/cursor.ts";
 import { isJsonObject, parseExactly, scanJson } from "../src/core/json.ts";
-import { retryAfterOf } from "../src/approvals/decide.ts";
+import { readRetryAfter } from "../src/approvals/decide.ts";
 import { decide, mayApproveIt, NO_COUNTS } from "../src/core/policy.ts";
 import {
   TOOL_NOTES_BYTES,
@@ -64,7 +64,7 @@ export function errorResult(error: DomainError): CallToolResult {
 /** An error in a tool's result: code, message, details, and what to do next. */
 export function toolError(error: DomainError) {
   const { code, message, issues } = error;
-  return { code, message: cutToBytes(message), ...detailsOf(issues), next_step: nextStepAfter(error) };
+  return { code, message: cutToBytes(message), ...errorDetails(issues), next_step: nextStepAfter(error) };
 }
 
 function nextStepAfter(error: DomainError): string {
@@ -114,7 +114,7 @@ export function loggedFailure(error: unknown, tool: string, { log, ids }: Pick<A
   return new DomainError("internal_error", `Something went wrong in the service. Its log has the details under ${id}.`);
 }
 
-interface DescribeDeps extends Pick<AgentDeps, "clock" | "config" | "receiptUrl" | "pauseOf"> {
+interface DescribeDeps extends Pick<AgentDeps, "clock" | "config" | "receiptUrl" | "findPause"> {
   readonly actionService: Pick<ActionService, "timeline">;
 }
 
@@ -179,7 +179,7 @@ export async function describeAction(
   const members = [
     ...actionMembers(actionJson(shown, written), bodies, operationsFor(deps, reader, action)),
     ...textMembers({
-      ...(decision === null ? {} : decisionMembers(viewOf(caller, action), decision)),
+      ...(decision === null ? {} : decisionMembers(callerView(caller, action), decision)),
       ...(steps.length === 0 ? {} : { next_step: steps.join(" ") }),
       ...(error === undefined ? {} : { error }),
     }),
@@ -246,7 +246,7 @@ function describeRow(deps: DescribeDeps, reader: Reader, action: SeenAction, ope
   const options = viewOptions(deps, reader.caller, action);
   const { id, status, method, url, title, createdAt, createdBy, keyId, run, attempts, result } = action;
   const late = isTerminal(status) ? action.lateResult : null;
-  const runsAt = status === "pending" || status === "awaiting_approval" ? runAtOf(action) : null;
+  const runsAt = status === "pending" || status === "awaiting_approval" ? requestedRunAt(action) : null;
   // As actions name it, with a short name.
   const creatorName = cutToBytes(createdBy.slice(createdBy.indexOf(":") + 1), TOOL_ROW_NAME_BYTES_MAX);
   const members = textMembers({
@@ -284,7 +284,7 @@ function operationsFor(deps: DescribeDeps, reader: Reader, action: Action): read
   const { caller, elicitation } = reader;
   const now = deps.clock.now();
   const isOwn = mayChange(caller, action);
-  return operationsOf(action, now).filter((operation) => {
+  return allowedOperations(action, now).filter((operation) => {
     if (operation === "approve") {
       return mayAsk(deps, reader, action) || (mayDo(caller.role, "approve") && elicitation?.era !== "unreachable");
     }
@@ -299,7 +299,7 @@ function mayRetry(caller: Caller, action: Action, now: Date): boolean {
     request: action,
     caller,
     callbackHosts: null,
-    retryAfter: retryAfterOf(action),
+    retryAfter: readRetryAfter(action),
     endedAt: action.finishedAt ?? now,
     counts: NO_COUNTS,
     ruling: null,
@@ -310,14 +310,14 @@ function mayRetry(caller: Caller, action: Action, now: Date): boolean {
   return decision.kind !== "refuse";
 }
 
-function viewOptions({ clock, receiptUrl, pauseOf }: DescribeDeps, caller: Caller, action: Action) {
+function viewOptions({ clock, receiptUrl, findPause }: DescribeDeps, caller: Caller, action: Action) {
   // Its reason is for people, so it is masked even if an agent has an owner's key.
-  const pause = maskedPause(pauseOf(action), viewerOf(caller.role));
+  const pause = maskedPause(findPause(action), roleViewer(caller.role));
   return { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };
 }
 
 /** The members of a decision. Those that are null, such as a reason that nobody gave, are left out. */
-function decisionMembers(view: ReturnType<typeof viewOf>, { decision, by, reason, via }: ToolDecision) {
+function decisionMembers(view: ReturnType<typeof callerView>, { decision, by, reason, via }: ToolDecision) {
   return {
     decision,
     decided_by: by === null || view === "whole" ? by : maskedActor(by, view),
@@ -353,7 +353,7 @@ function nextStep(
   if (late !== null) {
     return `It ended as ${action.status}, but the target answered ${late.responseCode} to attempt ${late.attempt} of run ${late.run}, too late: see late_result. What you asked for was done; do not retry it or create it again.`;
   }
-  if (action.status === "pending" && deps.pauseOf(action) !== null) {
+  if (action.status === "pending" && deps.findPause(action) !== null) {
     return "An owner has paused this account, key or host: the action is stored and waits until they resume. Tell your person, and do not create it again.";
   }
   if (action.status === "pending" && awaitsRunAt(action)) {
@@ -427,7 +427,7 @@ const NO_BODY: Body = { members: [], bytes: 0, isCut: false };
 
 /** What was sent, up to what a result holds at most. */
 function sentBody(action: Action): Body {
-  const name = bodyMemberOf(action);
+  const name = usedBodyMember(action);
   const cut = cutRequestBody(action, TOOL_RESULT_BYTES_MAX);
   const text = cut === null ? null : bodyMemberJson({ ...action, body: cut.text });
   if (name === null || cut === null || text === null) return NO_BODY;

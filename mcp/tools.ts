@@ -347,7 +347,7 @@ async function create(deps: AgentDeps, call: ToolCall): Promise<ToolAnswer> {
   const waitSeconds = typeof wait === "number" ? wait : undefined;
   const input = {
     value: request,
-    textOf: (member: "body" | "json" | "form") => call.textOf(member),
+    bodyText: (member: "body" | "json" | "form") => call.bodyText(member),
     idempotencyKey: typeof key === "string" ? key : null,
     role: caller.role,
     now: deps.clock.now(),

@@ -8,7 +8,7 @@ import {
   refuseToStart,
   stopInOrder,
   stopOnSignal,
-  terminalOf,
+  findTerminal,
 } from "./app/process.ts";
 import { type Config, type Env, listeningOn, RELEASE, targetPolicy } from "./config/config.ts";
 import { databasePlace } from "./config/values.ts";
@@ -53,10 +53,10 @@ export async function serve(
   const say = writerTo(outputFd);
   const refuse = (error: unknown) => refuseToStart(error, advice);
   const config = configIn(env, refuse);
-  const terminal = terminalOf(config, env, outputFd);
+  const terminal = findTerminal(config, env, outputFd);
   const isVerbose = config.logLevel === "debug";
-  const textOf = terminal.isText ? createLogText(terminal.paint, isVerbose, terminal.columns) : null;
-  const log = createLog(say, clock, config.logLevel, textOf);
+  const formatLog = terminal.isText ? createLogText(terminal.paint, isVerbose, terminal.columns) : null;
+  const log = createLog(say, clock, config.logLevel, formatLog);
   // Also flushed when an uncaught error ends the process.
   process.on("exit", () => log.flush());
   const onFatal = (cause: unknown) => {
@@ -76,10 +76,10 @@ export async function serve(
   // A signal stopped the start; its handler ends the process.
   if (app === null) return new Promise<never>(() => {});
   announceStart(app, { log, say, terminal });
-  const lineOf: StartOutput["lineOf"] = terminal.isText
+  const formatLine: StartOutput["formatLine"] = terminal.isText
     ? null
     : (level, event, fields) => jsonLine({ at: systemClock.now(), level, event, fields });
-  const output = { say, lineOf, paint: terminal.paint, insteadOfKeys, isLogged: isLogged(env, outputFd) };
+  const output = { say, formatLine, paint: terminal.paint, insteadOfKeys, isLogged: isLogged(env, outputFd) };
   if (app.firstKeys !== null) await announceFirstKeys(app, app.firstKeys, output);
   return { app, stop };
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLinksOf } from "../src/approvals/links.ts";
+import { createMakeLinks } from "../src/approvals/links.ts";
 import { readConfig } from "../src/config/config.ts";
 import { systemIds } from "../src/core/ids.ts";
 import { rotateKey, type RotateKeyOptions } from "../src/admin/rotate-key.ts";
@@ -54,7 +54,7 @@ export function bytesOfDatabase(folder: string): string {
 async function sight(engine: Engine): Promise<Sight> {
   const { store, secrets, owner, clock } = engine;
   const actions = await allActions(engine);
-  const linksOf = createLinksOf(store.links, secrets, "https://outgate.example");
+  const linksOf = createMakeLinks(store.links, secrets, "https://outgate.example");
   const some = actions.slice(0, 3);
   const made = await Promise.all(some.map((action) => linksOf(action, clock.now())));
   return {

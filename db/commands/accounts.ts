@@ -17,7 +17,7 @@ import {
 import { alias } from "drizzle-orm/sqlite-core";
 import type { AccountStop, AccountStore, ApiKey } from "../../src/core/account-store.ts";
 import { firstActionId } from "../../src/core/ids.ts";
-import { dayOf } from "../../src/core/key-limits.ts";
+import { utcDay } from "../../src/core/key-limits.ts";
 import { DAY_MS, KEY_ACTIONS_COUNTED_MAX, KEYS_LISTED_MAX, REPLACED_KEYS_MAX } from "../../src/core/limits.ts";
 import type { Pause } from "../../src/core/pause.ts";
 import { rejectionWindowStart } from "../../src/core/rejections.ts";
@@ -222,7 +222,7 @@ export function createAccountStore({ reader, writer }: StoreAccess): AccountStor
       return revoked.map(({ hash }) => hash);
     },
     async keyUse(accountId, now) {
-      const day = dayOf(now);
+      const day = utcDay(now);
       // Repeats the condition of the partial index by key.
       const isOfKey = sql`${actions.accountId} = ${apiKeys.accountId} and ${actions.keyId} = ${apiKeys.id}
         and ${actions.keyId} <> ''`;

@@ -8,7 +8,7 @@ import type { ActionPolicy } from "../../src/core/action-policy.ts";
 import type { KeyKind } from "../../src/core/dedupe.ts";
 import { atUse } from "../../src/core/grant.ts";
 import { ATTEMPTS_KEPT, DEDUPE_WINDOW_MS } from "../../src/core/limits.ts";
-import { pausesOf } from "../../src/core/pause.ts";
+import { pausingSubjects } from "../../src/core/pause.ts";
 import type { RejectionEntry } from "../../src/core/rejections.ts";
 import type { CreateRefusal, Decider } from "../../src/core/store.ts";
 import {
@@ -121,7 +121,7 @@ export const createActions = listCommand(
     const uses = list.flatMap(({ grant }) => grant ?? []);
     const [holders, paused, keyCounts, rulesVersions, grants, ruleCounts] = await Promise.all([
       readHolders(tx, list),
-      findPaused(tx.lists, list.filter(({ claim }) => claim !== null).flatMap(pausesOf)),
+      findPaused(tx.lists, list.filter(({ claim }) => claim !== null).flatMap(pausingSubjects)),
       readKeyCounts(tx, list),
       readRulesVersions(tx, new Set(list.map(({ accountId }) => accountId))),
       readGrants(tx, uses),
@@ -228,7 +228,7 @@ function decide(one: NewAction, known: Known, auditEntries: Values[]): CreateOut
   }
   known.ruleCounts.add(one.counts);
   known.keyCounts.add(one);
-  return { kind: "created", isClaimed: one.claim !== null && !isHeldBack(known.paused, pausesOf(one)), uses };
+  return { kind: "created", isClaimed: one.claim !== null && !isHeldBack(known.paused, pausingSubjects(one)), uses };
 }
 
 /** When the window in which a key names its action began: exclusive, in milliseconds. */

@@ -4,7 +4,7 @@
  */
 import { and, eq, exists, gt, inArray, isNull, or, sql, type SQLWrapper } from "drizzle-orm";
 import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
-import { pausesOf, stopsOf } from "../../src/core/pause.ts";
+import { pausingSubjects, stoppingSubjects } from "../../src/core/pause.ts";
 import type { SetBack } from "../../src/core/store.ts";
 import { pauseLocks } from "../sql/locks.ts";
 import { all, bytesOf, hasValues, prepare, qb } from "../sql/read.ts";
@@ -86,7 +86,7 @@ async function claimEach(lists: Lists, claims: readonly QueueClaim[]): Promise<r
 
 async function claimFrom(lists: Lists, asking: QueueClaim): Promise<ClaimResult> {
   const { queue, now, leaseUntil, by } = asking;
-  const holds = queue === "action" ? pausesOf : stopsOf;
+  const holds = queue === "action" ? pausingSubjects : stoppingSubjects;
   const paused = await findPaused(lists, asking.lanes.flatMap(holds));
   const lanes = asking.lanes.filter((lane) => !isHeldBack(paused, holds(lane)));
   const asked = lanes.map((lane) => ({ ...lane, now, kind: queue, most: lane.limit + 1 }));

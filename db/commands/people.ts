@@ -282,7 +282,7 @@ export function createPeopleStore({ reader, writer }: StoreAccess): PeopleStore 
     ...writer.methods({ signUp, renameAccount, addSession, renewSessionSecret, endSession, endSessions, sessionSeen }),
     ...writer.methods({ switchAccount, offer, welcome, renewPassword, changePassword, prune: pruneSessions }),
     find: (email) => findMember(reader, eq(people.emailKey, emailKey(email))),
-    async labelOf(accountId) {
+    async findLabel(accountId) {
       return (await LABEL.get(reader, { accountId })) ?? { name: null, email: null };
     },
     async mayApprove(accountId, email) {

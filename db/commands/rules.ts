@@ -71,7 +71,7 @@ export function createRuleStore(
       const found = qb.select({ accountId, version: facts.value }).from(ruled).leftJoin(facts, isOfAccount);
       return new Map((await all(reader, found)).map((row) => [row.accountId, row.version ?? ""]));
     },
-    versionOf: (accountId) => readVersion(reader, rulesVersionOf(accountId)),
+    findVersion: (accountId) => readVersion(reader, rulesVersionOf(accountId)),
     list(accountId) {
       const { position, ...columns } = getTableColumns(rules);
       return all(reader, qb.select(columns).from(rules).where(eq(rules.accountId, accountId)).orderBy(position));

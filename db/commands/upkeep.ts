@@ -2,7 +2,7 @@
 import { and, type Column, eq, gt, gte, inArray, lt, lte, max, or, type SQL, sql } from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { firstActionId } from "../../src/core/ids.ts";
-import { dayOf } from "../../src/core/key-limits.ts";
+import { utcDay } from "../../src/core/key-limits.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { UpkeepStore } from "../../src/core/store.ts";
 import { all, bytesOf, bytesOfAction, get, hasValues, qb } from "../sql/read.ts";
@@ -187,7 +187,7 @@ function fitting(found: readonly Scanned[]) {
 export function createUpkeepStore({ reader, writer }: StoreAccess): UpkeepStore {
   const { id, accountId, expiresAt } = actions;
   return {
-    pruneKeys: (now) => writer.run(pruneKeys, now, dayOf(now)),
+    pruneKeys: (now) => writer.run(pruneKeys, now, utcDay(now)),
     /** A run is held from its beginning, which is the create or a retry. */
     async held(until, after, limit) {
       await nextTurn();

@@ -90,7 +90,7 @@ const REVISIONS = prepare({ ids: "list" }, (arg, { isOneOf }) =>
 );
 
 /** Reads the changes of all nodes. */
-export function createChangeReader(reader: Reader): Pick<ClusterStore, "changedSince" | "revisionsOf"> {
+export function createChangeReader(reader: Reader): Pick<ClusterStore, "changedSince" | "findRevisions"> {
   return {
     async changedSince(position, limit): Promise<ChangedPage> {
       const rows = await ROWS_AFTER.all(reader, { after: position, limit });
@@ -98,7 +98,7 @@ export function createChangeReader(reader: Reader): Pick<ClusterStore, "changedS
       const isLast = rows.length < limit && settled === rows.at(-1);
       return { changes: rows, position: settled?.seq ?? position, isLast };
     },
-    async revisionsOf(ids) {
+    async findRevisions(ids) {
       const rows = await REVISIONS.all(reader, { ids });
       return new Map(rows.map((row) => [row.id, row.revision]));
     },

@@ -18,7 +18,7 @@ import {
   SEARCH_STEP_ROWS,
   TIMELINE_ROWS_MAX,
 } from "../../src/core/limits.ts";
-import { askOf } from "../../src/core/notification-events.ts";
+import { parseAsk } from "../../src/core/notification-events.ts";
 import { mayRepeat, saysWhy } from "../../src/core/rejections.ts";
 import type { FilterValues } from "../../src/core/search.ts";
 import { startAttempt } from "../../src/core/settle.ts";
@@ -32,7 +32,7 @@ import {
   type OutboxRow,
   StoreUnavailable,
 } from "../../src/core/store.ts";
-import { actionAsOf, isTooLate, type TimelineEntry, type TimelineEvent } from "../../src/core/timeline.ts";
+import { actionAt, isTooLate, type TimelineEntry, type TimelineEvent } from "../../src/core/timeline.ts";
 import {
   ACTIONS,
   type ActionWrite,
@@ -103,7 +103,7 @@ export function createActionStore(db: ActionAccess): ActionStore {
       return shown(own, db);
     },
     findById: async (id) => shown(await FIND_BY_ID.raw(reader, { id }), db),
-    holderOf: (accountId, kind, key, now) =>
+    keyHolder: (accountId, kind, key, now) =>
       HOLDER.get(reader, { accountId, kind, key, windowStart: keyWindowStart(now.getTime()) }),
     async timeline(accountId, id) {
       return readable(await TIMELINE.raw(reader, { actionId: id, accountId }), timelineEntryOf).toReversed();
@@ -227,7 +227,7 @@ function newAction({ seal }: ActionAccess, creation: Creation): NewAction {
   const claimed = claim === null ? null : startAttempt(action, claim);
   const isOnce = beyond?.count.asksOnce === true;
   const { asks = [], others = [] } = Object.groupBy(creation.outbox, ({ message }) =>
-    askOf(message.event) === null ? "others" : "asks",
+    parseAsk(message.event) === null ? "others" : "asks",
   );
   const stored = { ...storedValues(action, seal), scheduledAt: scheduledAtOf(action, at), claimedBy: null };
   return {
@@ -296,7 +296,7 @@ function eventRow(after: Action, at: Date, event: TimelineEvent): Values {
 
 function notificationRow(action: Action, at: Date, { id, message, host, payload, dueAt = at }: OutboxRow): Values {
   // A message to a channel is rendered when it is sent.
-  const kept = askOf(message.event) === null ? payload : null;
+  const kept = parseAsk(message.event) === null ? payload : null;
   const due = { status: "pending", attempts: 0, dueAt, scheduledAt: at, createdAt: at };
   return valuesOf(NOTIFICATIONS.columns, { id, ...message, host, actionId: action.id, payload: kept, ...due }, action);
 }
@@ -493,5 +493,5 @@ async function actionThen(
   const before = isFirst ? [] : (runs.get(key) ?? readable(await readBefore(), timelineEntryOf));
   const entries = [...before, entry];
   runs.set(key, entries);
-  return actionAsOf(action, entries);
+  return actionAt(action, entries);
 }

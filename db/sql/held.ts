@@ -187,9 +187,9 @@ export function createHeldReads(reads: Pick<ActionAccess, "reader" | "seal">) {
         all(reader, qb.select({ id, createdBy }).from(actions).where(isOneOf(id, firstIds))),
       ]);
       const countOfKey = new Map(counts.map((row) => [row.keyId, row.count]));
-      const creatorOf = new Map(creators.map((row) => [row.id, row.createdBy]));
+      const makers = new Map(creators.map((row) => [row.id, row.createdBy]));
       return first.flatMap((one) => {
-        const creator = creatorOf.get(one.id);
+        const creator = makers.get(one.id);
         return creator === undefined
           ? []
           : [{ keyId: one.keyId, createdBy: creator, count: countOfKey.get(one.keyId) ?? 0 }];

@@ -36,7 +36,7 @@ import {
   matchesPlace,
   matchesResult,
   type MetadataFilter,
-  pathOf,
+  urlPath,
   type Search,
   SEARCHED_TEXTS,
   type ActionQuery,
@@ -283,7 +283,7 @@ async function refine(
   const { q, path, outcome } = search;
   const asked = SEARCHED_TEXTS.filter((name) => search[name] !== null);
   const isBoth = bothMatch(seenAs);
-  const isAt = (row: Found) => path === null || isBoth(row.url, "url", (url) => pathOf(url).startsWith(path));
+  const isAt = (row: Found) => path === null || isBoth(row.url, "url", (url) => urlPath(url).startsWith(path));
   const isElsewhere = (row: Found) =>
     q !== null &&
     !matchesCode(q, row.responseCode) &&

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { LIST_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";
 import type { Notification } from "../../src/core/notification.ts";
-import { limitsOf } from "../../src/core/roles.ts";
+import { keyLimits } from "../../src/core/roles.ts";
 import type { OutboxEntry, OutboxStore, Queue } from "../../src/core/store.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import { valuesOf } from "../commands/lists.ts";
@@ -39,7 +39,7 @@ const PAYLOAD = prepare({ id: "text" }, (arg) =>
 
 const CREATOR = prepare({ id: "text" }, (arg) => {
   const { id, accountId } = apiKeys;
-  const hasNone = and(isNotNull(id), ...Object.values(limitsOf(apiKeys)).map((limit) => isNull(limit)));
+  const hasNone = and(isNotNull(id), ...Object.values(keyLimits(apiKeys)).map((limit) => isNull(limit)));
   const isLimited = sql<number>`case when ${actions.keyId} = '' or (${hasNone}) then 0 else 1 end`.as("is_limited");
   const creators = qb.select({ role: actions.keyRole, hold: actions.keyHold, isLimited }).from(outbox);
   const withAction = creators.innerJoin(actions, eq(actions.id, outbox.actionId));
@@ -65,7 +65,7 @@ export function createOutboxStore(db: ActionAccess): OutboxStore {
       const payload = row?.["payload"];
       return typeof payload === "string" ? payload : null;
     },
-    async creatorOf(id) {
+    async findCreator(id) {
       const [row] = await CREATOR.raw(reader, { id });
       const [creator] = row === undefined ? [] : readable([row], readCreator);
       return creator === undefined ? null : { ...creator, isLimited: row?.["is_limited"] !== 0 };

@@ -15,7 +15,7 @@ import {
   RETRY_HOSTS_SHOWN_MAX,
   SMALL_ROW_BYTES_MAX,
 } from "../../src/core/limits.ts";
-import { pausesOf } from "../../src/core/pause.ts";
+import { pausingSubjects } from "../../src/core/pause.ts";
 import { type Lease, startAttempt } from "../../src/core/settle.ts";
 import type { ActionStore, Claim, ClaimedRows, LaneHead, LaneName, Queue, SetBack } from "../../src/core/store.ts";
 import * as commands from "../commands/claims.ts";
@@ -259,7 +259,7 @@ export function createQueueReads(
   return {
     async firstDueAt() {
       const [heads, paused] = await Promise.all([queue.lanes(null, DUE_LANES_SCANNED_MAX), readPaused(reader)]);
-      const due = heads.filter((head) => !isHeldBack(paused, pausesOf(head)));
+      const due = heads.filter((head) => !isHeldBack(paused, pausingSubjects(head)));
       return due.length === 0 ? null : new Date(Math.min(...due.map(({ dueAt }) => dueAt.getTime())));
     },
     async waiting() {

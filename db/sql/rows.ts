@@ -8,7 +8,7 @@ import { type ActionPolicy, parseActionPolicy } from "../../src/core/action-poli
 import {
   type Action,
   awaitsRunAt,
-  largeBytesOf,
+  largeRowBytes,
   type LateResult,
   parseLateResult,
   type Result,
@@ -349,7 +349,7 @@ export class WrittenActions {
 
   /** Keeps a pending action without its last result, which may be large and which a claim does not return. */
   keep(action: Action): void {
-    if (action.dueAt === null || largeBytesOf(action) !== undefined) return;
+    if (action.dueAt === null || largeRowBytes(action) !== undefined) return;
     this.#actions.set(action.id, action.result === null ? action : { ...action, result: null });
   }
 

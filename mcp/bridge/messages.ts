@@ -1,6 +1,6 @@
 import { readMessages } from "../../src/client/follow.ts";
 import { isJsonObject } from "../../src/core/json.ts";
-import { describeTlsFailure, tlsFailureOf } from "../../src/core/tls.ts";
+import { describeTlsFailure, tlsFailure } from "../../src/core/tls.ts";
 
 /** A JSON-RPC message, as far as the relay needs it. */
 export interface BridgeMessage {
@@ -124,7 +124,7 @@ export function connectionMessage(error: unknown): string {
     return "Outgate does not answer at OUTGATE_URL: start it there, or correct the address.";
   }
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") return "The host name in OUTGATE_URL can't be resolved.";
-  const failure = tlsFailureOf(error);
+  const failure = tlsFailure(error);
   if (failure !== null) return describeTlsFailure(failure, "OUTGATE_URL");
   return LOST;
 }

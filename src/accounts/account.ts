@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import type { Config } from "../config/config.ts";
 import type { AccountLabel } from "../core/account-store.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import { isStorableText } from "../core/json.ts";
 import {
   ACCOUNT_NAME_CHARS_MAX,
@@ -25,7 +25,7 @@ import {
 } from "../core/limits.ts";
 import { authorize, type Caller, ROLES, unauthorized } from "../core/roles.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonResponse } from "../http/response.ts";
 import type { AppPart } from "../runtime/app-context.ts";
 
 export type AccountService = ReturnType<typeof createAccountService>;
@@ -35,14 +35,14 @@ export function createAccountService({ store: { people }, clock }: AppPart<"cloc
     /** The caller's own account, for every role. */
     async read(caller: Caller): Promise<AccountLabel & { readonly id: string }> {
       authorize(caller, "read");
-      return { id: caller.accountId, ...(await people.labelOf(caller.accountId)) };
+      return { id: caller.accountId, ...(await people.findLabel(caller.accountId)) };
     },
 
     /** Gives the account a name, or removes it (empty); for owners. */
     async rename(caller: Caller, given: string): Promise<void> {
       authorize(caller, "manage");
       const name = given === "" ? null : given;
-      const audit = auditOf(caller, { kind: "account_renamed", subject: "", detail: { name } }, clock.now());
+      const audit = auditEntry(caller, { kind: "account_renamed", subject: "", detail: { name } }, clock.now());
       await people.renameAccount(caller.accountId, name, audit);
     },
   };
@@ -124,12 +124,12 @@ export function accountRoutes({
   rateLimitPerSecond,
   mcpSessionsPerAccount,
 }: { readonly accountService: AccountService } & Pick<Config, "rateLimitPerSecond" | "mcpSessionsPerAccount">) {
-  const accountOf = async (caller: Caller) => {
+  const showAccount = async (caller: Caller) => {
     const { keyId, keyName, role } = caller;
     // People are callers too, and /v1 is for keys.
     if (keyId === null) throw unauthorized();
     const { id, name, email } = await accountService.read(caller);
-    return jsonOf({
+    return jsonResponse({
       id,
       name,
       email,
@@ -144,7 +144,7 @@ export function accountRoutes({
   return createApiRoutes()
     .get(
       "/v1/account",
-      ({ caller }) => accountOf(caller),
+      ({ caller }) => showAccount(caller),
       operation({
         operationId: "getAccount",
         permission: "read",
@@ -157,7 +157,7 @@ export function accountRoutes({
       "/v1/account",
       async ({ caller, body: { name } }) => {
         await accountService.rename(caller, name);
-        return accountOf(caller);
+        return showAccount(caller);
       },
       operation({
         operationId: "changeAccount",

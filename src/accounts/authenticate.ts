@@ -1,5 +1,5 @@
 import type { Authenticate } from "../core/session.ts";
-import { accountStopped, type Caller, hasScope, isLimited, limitsOf, unauthorized } from "../core/roles.ts";
+import { accountStopped, type Caller, hasScope, isLimited, keyLimits, unauthorized } from "../core/roles.ts";
 import { hasEnded, type ApiKey } from "../core/account-store.ts";
 import { KEYS_READ_AT_ONCE_MAX, SHARED_FRESH_MS } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
@@ -80,7 +80,7 @@ export function createAuthenticate(
     const replaced = key.replaces === null ? [] : await accounts.replacedBy(key.id);
     // A key was revoked while this was read, perhaps this one: the row may be stale.
     if (forgotten !== before) return find(name, token);
-    const caller = callerOfKey(key, replaced, revocations.signalOf(hash, key.expiresAt));
+    const caller = callerOfKey(key, replaced, revocations.endSignal(hash, key.expiresAt));
     const usedAtMs = known?.usedAtMs ?? Number.NEGATIVE_INFINITY;
     const fresh = { id: key.id, caller, until: byToken?.expiresAt ?? null, readAtMs: nowMs, usedAtMs };
     cached.set(name, fresh);
@@ -133,7 +133,7 @@ function createRevocations(clock: Pick<Clock, "after" | "now">, onEnd: (hash: st
   return {
     has: (hash: string) => signals.has(hash),
     hashes: () => [...signals.keys()],
-    signalOf(hash: string, expiresAt: Date | null): AbortSignal {
+    endSignal(hash: string, expiresAt: Date | null): AbortSignal {
       const known = signals.get(hash);
       if (known !== undefined) return known.signal;
       // A map keeps insertion order.
@@ -160,7 +160,7 @@ export function callerOfKey(key: ApiKey, replaced: readonly string[], revoked: A
     keyName: key.name,
     role: key.role,
     hold: key.hold,
-    ...(isLimited(key) ? { limits: limitsOf(key) } : {}),
+    ...(isLimited(key) ? { limits: keyLimits(key) } : {}),
     ...(hasScope(key.role) ? { scope: key.scope, replaced: new Set(replaced) } : {}),
     actor: `key:${key.name}`,
     revoked,

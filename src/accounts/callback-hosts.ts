@@ -1,7 +1,7 @@
 import type { AppContext } from "../runtime/app-context.ts";
 import type { CheckTarget } from "../config/target-policy.ts";
 import type { ListedHost } from "../core/account-store.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError, invalidField, invalidFields } from "../core/domain-error.ts";
 import { CALLBACK_HOSTS_MAX, MESSAGE_TIMEOUT_MS } from "../core/limits.ts";
@@ -10,7 +10,7 @@ import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
+import { jsonResponse, noContent } from "../http/response.ts";
 import { isListedHost, requireFree } from "../core/policy.ts";
 import { describeOutcome, isSuccess } from "../core/outcome.ts";
 import type { Header } from "../crypto/secrets.ts";
@@ -29,8 +29,8 @@ export function createCallbackHostService(app: AppContext, needs: CallbackHostNe
   const { clock } = app;
   const { callbackHosts, firstSteps, audit } = app.store;
   const countTest = createMessageLimit(clock, "This account has just tested callbacks.");
-  const changeOf = (caller: Caller, host: string, change: "added" | "removed", at: Date) =>
-    auditOf(caller, { kind: "callback_hosts_changed", subject: host, detail: { change } }, at);
+  const auditChange = (caller: Caller, host: string, change: "added" | "removed", at: Date) =>
+    auditEntry(caller, { kind: "callback_hosts_changed", subject: host, detail: { change } }, at);
   const send = async (accountId: string, url: string, alter: AlterHeaders): Promise<CallbackTry> => {
     const data = { message: "This is a test callback of Outgate. It is about no action." };
     const body = JSON.stringify({ type: "callback.test", timestamp: clock.now().toISOString(), data });
@@ -55,7 +55,7 @@ export function createCallbackHostService(app: AppContext, needs: CallbackHostNe
       authorize(caller, "manage");
       const { accountId } = caller;
       const row = { accountId, host, createdAt: clock.now() };
-      if ((await callbackHosts.put(row, changeOf(caller, host, "added", row.createdAt))) === "full") {
+      if ((await callbackHosts.put(row, auditChange(caller, host, "added", row.createdAt))) === "full") {
         throw invalidField("host", `An account lists at most ${CALLBACK_HOSTS_MAX} hosts. Remove one first.`);
       }
       return (await callbackHosts.list(accountId)).find((one) => one.host === host) ?? row;
@@ -64,7 +64,7 @@ export function createCallbackHostService(app: AppContext, needs: CallbackHostNe
     /** Waiting callbacks to the host are dropped when they are due. Throws `not_found` if it is not listed. */
     async remove(caller: Caller, host: string): Promise<void> {
       authorize(caller, "manage");
-      if (await callbackHosts.remove(caller.accountId, host, changeOf(caller, host, "removed", clock.now()))) return;
+      if (await callbackHosts.remove(caller.accountId, host, auditChange(caller, host, "removed", clock.now()))) return;
       throw new DomainError("not_found", "This host is not listed.");
     },
 
@@ -92,7 +92,7 @@ export function createCallbackHostService(app: AppContext, needs: CallbackHostNe
       const at = clock.now();
       const detail = { delivered: signed.error === null, ...(verifies === null ? {} : { verifies }) };
       const subject = normalTarget(url)?.host ?? "";
-      await audit.record(auditOf(caller, { kind: "callback_tested", subject, detail }, at));
+      await audit.record(auditEntry(caller, { kind: "callback_tested", subject, detail }, at));
       if (verifies === true) await firstSteps.add({ accountId, personId: "", step: "signature", at });
       return { delivered: signed.error === null, verifies, signed, wrong_signature: wrong };
     },
@@ -201,7 +201,7 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
   return createApiRoutes()
     .get(
       "/v1/callback-hosts",
-      async ({ caller }) => jsonOf(toJson(CallbackHostListJson, { data: await callbackHosts.list(caller) })),
+      async ({ caller }) => jsonResponse(toJson(CallbackHostListJson, { data: await callbackHosts.list(caller) })),
       operation({
         operationId: "listCallbackHosts",
         permission: "manage",
@@ -216,7 +216,7 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
       "/v1/callback-hosts",
       async ({ caller, body }) => {
         const host = checkCallbackHost(body.host, "validation_error");
-        return jsonOf(toJson(CallbackHostJson, await callbackHosts.add(caller, host)));
+        return jsonResponse(toJson(CallbackHostJson, await callbackHosts.add(caller, host)));
       },
       operation({
         operationId: "addCallbackHost",
@@ -244,7 +244,7 @@ export function callbackHostRoutes({ callbackHosts }: { readonly callbackHosts: 
     )
     .post(
       "/v1/callback-hosts/test",
-      async ({ caller, body }) => jsonOf(await callbackHosts.test(caller, body)),
+      async ({ caller, body }) => jsonResponse(await callbackHosts.test(caller, body)),
       operation({
         operationId: "testCallback",
         permission: "manage",

@@ -6,7 +6,7 @@ import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonResponse } from "../http/response.ts";
 
 /** The first steps of an account, which are noticed when they are done. */
 export const FIRST_STEPS = ["action", "approval", "agent", "signature"] as const satisfies readonly FirstStepName[];
@@ -99,7 +99,7 @@ export function firstStepRoutes({ firstSteps }: { readonly firstSteps: FirstStep
   const answer = async (caller: Caller) => {
     const { times, isHidden: hidden } = await firstSteps.state(caller);
     const data = FIRST_STEPS.map((step) => ({ step, done: times.has(step), doneAt: times.get(step) ?? null }));
-    return jsonOf(toJson(FirstStepsJson, { data, hidden }));
+    return jsonResponse(toJson(FirstStepsJson, { data, hidden }));
   };
   return createApiRoutes()
     .get(

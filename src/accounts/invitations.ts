@@ -2,10 +2,10 @@ import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import { type AccountLabel, emailKey, type PersonRow, isByManager } from "../core/account-store.ts";
-import { type Audited, auditOf } from "../core/audit.ts";
+import { type Audited, auditEntry } from "../core/audit.ts";
 import { DomainError, invalidField, LinkGone, notFound } from "../core/domain-error.ts";
 import { INVITATION_MS_MAX, INVITATIONS_OF_ADDRESS_READ_MAX, INVITATIONS_OPEN_MAX } from "../core/limits.ts";
-import { hostOf } from "../core/notification-events.ts";
+import { notificationHost } from "../core/notification-events.ts";
 import { authorize, type Caller, madeBy, type MemberRole } from "../core/roles.ts";
 import type { Person, RequestSource, SessionSource, StartedSession } from "../core/session.ts";
 import {
@@ -17,7 +17,7 @@ import {
 } from "../core/team-store.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
+import { jsonResponse, noContent } from "../http/response.ts";
 import type { AppPart } from "../runtime/app-context.ts";
 import { MadeByParameters } from "./key-schemas.ts";
 import { NO_PASSWORD, type PeopleService } from "./people.ts";
@@ -67,7 +67,7 @@ export function createInvitationService(
     const { accountId, role } = invitation;
     const at = clock.now();
     const { row: session, started } = newSession(secrets, { person: joiner.person, accountId, role }, source, at);
-    const audit = [auditOf(started.person.caller, joinedBy(invitation), at)];
+    const audit = [auditEntry(started.person.caller, joinedBy(invitation), at)];
     if (!(await team.join({ invitation, session, at, audit, ...joiner }))) throw invitationGone();
     return joiner.isNew ? { ...started, isJoined: true } : started;
   };
@@ -95,9 +95,13 @@ export function createInvitationService(
         ...madeBy(caller),
         expiresAt,
       };
-      const host = hostOf({ kind: "mail", target: email });
+      const host = notificationHost({ kind: "mail", target: email });
       const mail = onMail === null ? null : { id: ids.row(now), host };
-      const audit = auditOf(caller, { kind: "member_invited", subject: email, detail: { role, invitation: id } }, now);
+      const audit = auditEntry(
+        caller,
+        { kind: "member_invited", subject: email, detail: { role, invitation: id } },
+        now,
+      );
       const invited = await team.invite({ ...invitation, hash: secrets.hash(token) }, mail, audit);
       if (invited !== "done") throw invalidField("email", MESSAGES[invited]);
       onMail?.(accountId, host);
@@ -126,7 +130,7 @@ export function createInvitationService(
       const now = clock.now();
       const invitation = await team.invitation({ id }, now);
       const subject = invitation?.email ?? "";
-      const audit = auditOf(caller, { kind: "invitation_withdrawn", subject, detail: { invitation: id } }, now);
+      const audit = auditEntry(caller, { kind: "invitation_withdrawn", subject, detail: { invitation: id } }, now);
       if (await team.withdraw(caller.accountId, id, audit)) return;
       throw notFound("invitation");
     },
@@ -134,7 +138,7 @@ export function createInvitationService(
     /** Reads an invitation by its link and changes nothing. Throws `not_found` if it was used or has expired. */
     async find(token: string): Promise<OpenInvitation> {
       const { email, role, accountId } = await openInvitation(token);
-      const [account, known] = await Promise.all([people.labelOf(accountId), people.find(email)]);
+      const [account, known] = await Promise.all([people.findLabel(accountId), people.find(email)]);
       return { email, role, account, isKnown: known !== null };
     },
 
@@ -161,7 +165,7 @@ export function createInvitationService(
         );
       }
       const at = clock.now();
-      const audit = [auditOf({ ...caller, accountId: invitation.accountId }, joinedBy(invitation), at)];
+      const audit = [auditEntry({ ...caller, accountId: invitation.accountId }, joinedBy(invitation), at)];
       if (!(await team.join({ invitation, person: known.person, isNew: false, session, at, audit })))
         throw invitationGone();
       await sessionService.recheckPerson(known.person.id);
@@ -247,7 +251,7 @@ export function invitationRoutes({ invitationService }: { readonly invitationSer
       async ({ caller, query: { created_by: createdBy = null } }) => {
         const all = await invitationService.list(caller, createdBy);
         const shown = createdBy === null ? all.filter(({ isVoid }) => !isVoid) : all;
-        return jsonOf(toJson(InvitationListJson, { data: shown.map((row) => ({ ...row, void: row.isVoid })) }));
+        return jsonResponse(toJson(InvitationListJson, { data: shown.map((row) => ({ ...row, void: row.isVoid })) }));
       },
       operation({
         operationId: "listInvitations",
@@ -267,7 +271,7 @@ export function invitationRoutes({ invitationService }: { readonly invitationSer
       async ({ caller, body: { email, role } }) => {
         const { invitation, link, isMailed } = await invitationService.invite(caller, email, role);
         const created = toJson(CreatedInvitationJson, { ...invitation, link, mailed: isMailed });
-        return jsonOf(created, 201, { "cache-control": "no-store" });
+        return jsonResponse(created, 201, { "cache-control": "no-store" });
       },
       operation({
         operationId: "createInvitation",

@@ -4,7 +4,7 @@ import type { Ids } from "../core/ids.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { type ApiKey, type KeyUse, type Revocation, hasEnded, keysOfFormer } from "../core/account-store.ts";
 import type { SignUpGate } from "./sign-up-gate.ts";
-import { type AuditDetail, type Audited, auditOf } from "../core/audit.ts";
+import { type AuditDetail, type Audited, auditEntry } from "../core/audit.ts";
 import type { Credential, KnownCredentials } from "../core/credential.ts";
 import { expiryIssues, inheritedExpiryIssues, readHosts } from "../core/key-limits.ts";
 import {
@@ -31,7 +31,7 @@ import type { UnfinishedOnRevoke } from "../core/pause.ts";
 import type { PauseService } from "../pauses/pauses.ts";
 import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonResponse } from "../http/response.ts";
 import {
   CreatedKeyJson,
   CreateKeyBody,
@@ -127,7 +127,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
         await knownCredentials.refresh(accountId);
       }
       const audited = keyCreated(row, asked.credentials);
-      const audit = auditOf(caller, { ...audited, detail: { ...audited.detail, ...more } }, row.createdAt);
+      const audit = auditEntry(caller, { ...audited, detail: { ...audited.detail, ...more } }, row.createdAt);
       // Its form was sent to another node, or twice at once.
       const isFound = !(await accounts.addKey(row, audit, stop ?? undefined, true));
       // The caller has lost the right since the request began. Nobody must leave a key behind.
@@ -144,7 +144,7 @@ export function createKeyService({ store, clock, ids: newIds }: AppContext, need
     async revoke(caller: Caller, id: string, unfinished: UnfinishedOnRevoke = "keep") {
       authorize(caller, "manage");
       const now = clock.now();
-      const audit = auditOf(caller, { kind: "key_revoked", subject: id, detail: { unfinished } }, now);
+      const audit = auditEntry(caller, { kind: "key_revoked", subject: id, detail: { unfinished } }, now);
       const by = caller.actor;
       const write = (pause?: Revocation["pause"]) =>
         accounts.revokeKey(caller.accountId, id, now, pause === undefined ? { by, audit } : { by, audit, pause });
@@ -189,7 +189,7 @@ function askedKey(request: CreateKeyBody, before: ApiKey | null, all: readonly C
   const inherited = request.inherit_limits === false ? null : before;
   const { limits, issues: limitIssues } = limitsIn(request, inherited, now);
   const { credentials, issues: credentialIssues } = credentialsIn(request, inherited, all);
-  const issues = [...issuesOf(request, before), ...limitIssues, ...credentialIssues];
+  const issues = [...keyIssues(request, before), ...limitIssues, ...credentialIssues];
   if (issues.length > 0) throw invalidFields(issues);
   const hold = request.hold ?? before?.hold ?? "none";
   const scope = hasScope(role) ? (request.scope ?? before?.scope ?? "own") : "own";
@@ -240,7 +240,7 @@ function limitsIn(
   };
 }
 
-function issuesOf(request: CreateKeyBody, before: ApiKey | null): readonly Issue[] {
+function keyIssues(request: CreateKeyBody, before: ApiKey | null): readonly Issue[] {
   const { role, hold, scope, replaces } = request;
   const issues: Issue[] = [];
   if (scope !== undefined && !hasScope(role)) {
@@ -307,7 +307,7 @@ export function keyRoutes({ keyService }: { readonly keyService: KeyService }) {
     .get(
       "/v1/keys",
       async ({ caller, query: { created_by: createdBy } }) =>
-        jsonOf({ data: (await keyService.listWithUse(caller, createdBy)).map(serializeListedKey) }),
+        jsonResponse({ data: (await keyService.listWithUse(caller, createdBy)).map(serializeListedKey) }),
       operation({
         operationId: "listKeys",
         permission: "manage",
@@ -322,7 +322,7 @@ export function keyRoutes({ keyService }: { readonly keyService: KeyService }) {
       "/v1/keys",
       async ({ caller, body }) => {
         const { row, key } = await keyService.create(caller, body);
-        return jsonOf(serializeCreatedKey(row, key), 201, { "cache-control": "no-store" });
+        return jsonResponse(serializeCreatedKey(row, key), 201, { "cache-control": "no-store" });
       },
       operation({
         operationId: "createKey",
@@ -343,7 +343,7 @@ export function keyRoutes({ keyService }: { readonly keyService: KeyService }) {
     .delete(
       "/v1/keys/:id",
       async ({ caller, params: { id }, query: { unfinished } }) => {
-        return jsonOf(serializeRevokedKey(await keyService.revoke(caller, id, unfinished)));
+        return jsonResponse(serializeRevokedKey(await keyService.revoke(caller, id, unfinished)));
       },
       operation({
         operationId: "revokeKey",

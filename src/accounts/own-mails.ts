@@ -1,5 +1,5 @@
 import type { PeopleStore } from "../core/account-store.ts";
-import { auditOf, type AuditStore } from "../core/audit.ts";
+import { auditEntry, type AuditStore } from "../core/audit.ts";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import { DomainError, invalidFields } from "../core/domain-error.ts";
@@ -45,18 +45,18 @@ export function createOwnMailService(
   };
   const testFor = (to: string) => testMessage(to, `test_${ids.row(clock.now())}`, null);
   /** The person's password hash. Null: they are no person any more. */
-  const hashOf = async ({ email }: Person): Promise<string | null> =>
+  const addressHash = async ({ email }: Person): Promise<string | null> =>
     (await people.find(email))?.person.passwordHash ?? null;
   return {
     sendsMail: mailer !== null,
 
     /** False: they log in only by the identity provider. */
-    hasPassword: async (person: Person): Promise<boolean> => (await hashOf(person)) !== NO_PASSWORD,
+    hasPassword: async (person: Person): Promise<boolean> => (await addressHash(person)) !== NO_PASSWORD,
 
     /** Sends a test mail to the person. Throws `RetryLater` if they do it too often. */
     async test(person: Person) {
       if (mailer === null) return NOT_CONFIGURED;
-      count(personIdOf(person));
+      count(requirePersonId(person));
       return send(mailer, testFor(person.email));
     },
 
@@ -77,16 +77,16 @@ export function createOwnMailService(
     /** Mails a link that sets a first password, and voids earlier links. Throws `validation_error` and `RetryLater`. */
     async sendPasswordLink(person: Person) {
       if (mailer === null) return NOT_CONFIGURED;
-      if ((await hashOf(person)) !== NO_PASSWORD) {
+      if ((await addressHash(person)) !== NO_PASSWORD) {
         throw new DomainError("validation_error", "You have a password already. Change it with the one that you have.");
       }
-      const personId = personIdOf(person);
+      const personId = requirePersonId(person);
       count(personId);
       const { accountId } = person.caller;
       const now = clock.now();
       const { token, link } = newWelcomeLink(secrets, { accountId, personId }, now);
       await people.offer(link);
-      await audit.record(auditOf(person.caller, { kind: "password_link_sent", subject: person.email }, now));
+      await audit.record(auditEntry(person.caller, { kind: "password_link_sent", subject: person.email }, now));
       const id = `password_${ids.row(now)}`;
       const { expiresAt } = link;
       return send(mailer, passwordMessage({ to: person.email, id, link: welcomeUrl(config, token), expiresAt }));
@@ -94,7 +94,7 @@ export function createOwnMailService(
   };
 }
 
-function personIdOf({ caller: { personId } }: Person): string {
+function requirePersonId({ caller: { personId } }: Person): string {
   if (personId === undefined || personId === null) throw new DomainError("forbidden", "Only people have an address.");
   return personId;
 }

@@ -2,7 +2,7 @@ import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import type { AppContext, AppPart } from "../runtime/app-context.ts";
 import type { Person, StartedSession, RequestSource } from "../core/session.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import { DomainError, RetryLater } from "../core/domain-error.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, SIGN_UPS_PER_CLIENT_MAX } from "../core/limits.ts";
 import type { KnownDevice } from "../crypto/tokens.ts";
@@ -91,7 +91,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
     try {
       uncount = throttleLogIn({ email, client, device: known?.device.deviceId ?? null });
       const member = known?.member ?? (await people.find(email));
-      const lane = laneOf(source, email, personId ?? known?.device.personId ?? null);
+      const lane = hashLane(source, email, personId ?? known?.device.personId ?? null);
       // A schema bounds the password of a login, but not that of a form that confirms a session.
       const isTooLong = personId !== null && password.length > PASSWORD_CHARS_MAX;
       // Without a hash, every password is wrong, after the same time.
@@ -132,7 +132,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       const uncount = throttleSignUp(source.client);
       // Checked before hashing, which costs a hundred times as much. The write below decides races.
       if ((await people.find(email)) !== null) throw emailTaken();
-      const passwordHash = await passwords.hash(password, laneOf(source, email, null)).catch((error: unknown) => {
+      const passwordHash = await passwords.hash(password, hashLane(source, email, null)).catch((error: unknown) => {
         uncount();
         throw error;
       });
@@ -145,7 +145,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       const key = keyRow({ secrets, ids }, apiKey, owner, now);
       const { row, started } = newSession(secrets, { person, accountId: account.id, role: "owner" }, source, now);
       const entries = [{ kind: "signed_up", subject: email } as const, keyCreated(key)];
-      const audit = entries.map((entry) => auditOf(started.person.caller, entry, now));
+      const audit = entries.map((entry) => auditEntry(started.person.caller, entry, now));
       const { signUps } = signUpGate;
       // With SIGNUPS=open, the account stays allowed when sign-ups close later.
       const rules = signUps === "open" ? { allowedBy: SYSTEM } : { untilHold: signUps === "until_hold" };
@@ -162,7 +162,7 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       const member = await verifyPassword(credentials, source, null);
       const { row, started } = newSession(secrets, member, source, clock.now());
       const { caller, email } = started.person;
-      const audit = auditOf(caller, { kind: "signed_in", subject: email }, row.createdAt);
+      const audit = auditEntry(caller, { kind: "signed_in", subject: email }, row.createdAt);
       // The password may have been changed while this one was checked.
       if (!(await people.addSession(row, member.person.passwordHash, audit))) throw invalidCredentials();
       // Beyond `SESSIONS_PER_PERSON_MAX`, the new session has ended the oldest.
@@ -183,11 +183,11 @@ export function createPeopleService(app: AppPart<"ids" | "clock", "people" | "au
       const { caller, email } = who;
       const personId = caller.personId ?? "";
       const { person } = await verifyPassword({ email, password: current }, source, personId);
-      const passwordHash = await passwords.hash(next, laneOf(source, email, personId));
+      const passwordHash = await passwords.hash(next, hashLane(source, email, personId));
       const owner = { person, accountId: caller.accountId, role: who.role };
       const { row, started } = newSession(secrets, owner, source, clock.now());
       const entry = { kind: "password_changed", subject: email } as const;
-      const audit = auditOf({ ...caller, client: source.client }, entry, row.createdAt);
+      const audit = auditEntry({ ...caller, client: source.client }, entry, row.createdAt);
       // The password may have been changed elsewhere meanwhile.
       if (!(await people.changePassword(row, person.passwordHash, passwordHash, audit))) throw wrongPassword();
       await sessionService.recheckPerson(person.id);
@@ -236,7 +236,7 @@ export function newAccount(
 }
 
 /** The queue in which a password waits to be hashed. */
-function laneOf({ client }: RequestSource, email: string, personId: string | null): HashLane {
+function hashLane({ client }: RequestSource, email: string, personId: string | null): HashLane {
   if (personId !== null) return { lane: personId, isKnown: true, email: null };
   return { lane: client, isKnown: false, email: emailKey(email) };
 }

@@ -3,7 +3,7 @@ import { toJson } from "../api/serializer.ts";
 import type { EffectiveSettings } from "../config/config.ts";
 import * as t from "../api/schema-helpers.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonResponse } from "../http/response.ts";
 import type { OwnMailService } from "./own-mails.ts";
 import type { Caller } from "../core/roles.ts";
 import type { ReadServerSize } from "./server-size.ts";
@@ -94,7 +94,7 @@ export function serverRoutes({ settingsFor, readSize, ownMails, version }: Serve
       async ({ caller }) => {
         const [settings, size] = await Promise.all([settingsFor(caller), readSize(caller)]);
         const { rateLimitPerSecond, all } = settings;
-        return jsonOf(
+        return jsonResponse(
           toJson(ServerJson, {
             ...settings,
             version,
@@ -116,7 +116,7 @@ export function serverRoutes({ settingsFor, readSize, ownMails, version }: Serve
     )
     .post(
       "/v1/server/test-mail",
-      async ({ caller, body }) => jsonOf(await ownMails.testTo(caller, body.to)),
+      async ({ caller, body }) => jsonResponse(await ownMails.testTo(caller, body.to)),
       operation({
         operationId: "sendTestMail",
         permission: "manage",

@@ -1,6 +1,6 @@
 import type { AppPart } from "../runtime/app-context.ts";
 import type { Person, StartedSession, SessionSource, SessionWatch } from "../core/session.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import { DomainError } from "../core/domain-error.ts";
 import {
   ACCOUNTS_OF_PERSON_SHOWN_MAX,
@@ -97,7 +97,7 @@ export function createSessionService(
   { secrets }: Pick<SessionDeps, "secrets">,
 ) {
   const registry = createSessionRegistry({ people, secrets, clock });
-  const idOf = ({ hash }: Pick<SessionRow, "hash">) => secrets.hash(`session ${hash}`).slice(0, SESSION_ID_CHARS);
+  const sessionId = ({ hash }: Pick<SessionRow, "hash">) => secrets.hash(`session ${hash}`).slice(0, SESSION_ID_CHARS);
   return {
     ...registry,
 
@@ -107,7 +107,7 @@ export function createSessionService(
       return rows.map((row) => {
         const { createdAt, lastSeenAt, client, browser } = row;
         // Forms use this id. Without being logged in, nothing can be done with it.
-        return { id: idOf(row), createdAt, lastSeenAt, client, browser, isCurrent: row.hash === sessionHash };
+        return { id: sessionId(row), createdAt, lastSeenAt, client, browser, isCurrent: row.hash === sessionHash };
       });
     },
 
@@ -115,7 +115,7 @@ export function createSessionService(
     async logOut(sessionToken: string, caller: Caller | null): Promise<void> {
       const hash = secrets.hash(sessionToken);
       const audit =
-        caller === null ? undefined : auditOf(caller, { kind: "signed_out", subject: caller.keyName }, clock.now());
+        caller === null ? undefined : auditEntry(caller, { kind: "signed_out", subject: caller.keyName }, clock.now());
       await people.endSession(hash, audit);
       registry.sessionEnded(hash);
     },
@@ -124,14 +124,14 @@ export function createSessionService(
     async end({ caller, email, sessionHash }: Person, id: string | null): Promise<void> {
       const now = clock.now();
       const personId = caller.personId ?? "";
-      const one = (await people.sessionsOf(personId, now)).find((row) => idOf(row) === id);
+      const one = (await people.sessionsOf(personId, now)).find((row) => sessionId(row) === id);
       if (id !== null && one === undefined) return;
       const which = one === undefined ? { except: sessionHash } : { only: one.hash };
       const detail = { which: id === null ? "others" : "one" };
       await people.endSessions(
         personId,
         which,
-        auditOf(caller, { kind: "sessions_ended", subject: email, detail }, now),
+        auditEntry(caller, { kind: "sessions_ended", subject: email, detail }, now),
       );
       await registry.recheckPerson(personId);
     },

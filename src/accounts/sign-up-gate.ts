@@ -2,11 +2,11 @@ import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, operation, optionalBody, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
+import { jsonResponse, noContent } from "../http/response.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { accountIdSchema } from "./account.ts";
 import type { SignUpsClosedBy } from "../config/values.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import { authorize, type Caller, type Hold } from "../core/roles.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import { ACCOUNTS_LISTED_MAX } from "../core/limits.ts";
@@ -53,7 +53,7 @@ export function createSignUpGate(
       if (signUps !== "until_hold" || hold === "none") return null;
       if (!(await isOperator(caller)) || (await accounts.hasHold())) return null;
       const at = clock.now();
-      const audit = auditOf(caller, { kind: "signups_closed", subject: keyId, detail: { by: "hold" } }, at);
+      const audit = auditEntry(caller, { kind: "signups_closed", subject: keyId, detail: { by: "hold" } }, at);
       return { at, reason: STOPPED_REASON, audit };
     },
 
@@ -84,7 +84,7 @@ export function createSignUpGate(
     async allow(caller: Caller, id: string): Promise<void> {
       await requireOperator(caller);
       const at = clock.now();
-      const audit = auditOf(caller, { kind: "account_allowed", subject: id }, at);
+      const audit = auditEntry(caller, { kind: "account_allowed", subject: id }, at);
       if (!(await accounts.allow(id, { at, by: caller.actor, audit }))) {
         throw notFound("account");
       }
@@ -143,7 +143,7 @@ export function accountsRoutes({ signUpGate }: { readonly signUpGate: SignUpGate
       async ({ caller }) => {
         const all = await signUpGate.list(caller);
         const data = all.map((row) => ({ ...row, first: row.isFirst, stopped: row.isStopped }));
-        return jsonOf(toJson(AccountListJson, { data }));
+        return jsonResponse(toJson(AccountListJson, { data }));
       },
       operation({
         operationId: "listAccounts",

@@ -19,7 +19,7 @@ import {
 import { invalidFields } from "../core/domain-error.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonResponse } from "../http/response.ts";
 import type { AppPart } from "../runtime/app-context.ts";
 
 /** The headers of Standard Webhooks that a signature covers or is in. */
@@ -207,7 +207,7 @@ function likelyChanges(body: Uint8Array) {
     [`${text}\n`, `The line break at the end of the body is missing. ${RAW}`],
     [text.replaceAll("\r\n", "\n"), `The body has CR LF where LF was signed. ${RAW}`],
     [text.replace(/^\uFEFF/, ""), `The body begins with a byte-order mark that was not signed. ${RAW}`],
-    [compactOf(text), `The JSON was written again, with other white space than what was signed. ${RAW}`],
+    [compactJson(text), `The JSON was written again, with other white space than what was signed. ${RAW}`],
   ] as const;
   return changes
     .filter(([signed]) => signed !== text)
@@ -215,7 +215,7 @@ function likelyChanges(body: Uint8Array) {
 }
 
 /** A JSON text without white space; any other text as it is. */
-function compactOf(text: string): string {
+function compactJson(text: string): string {
   const value = jsonIn(text);
   return value === undefined ? text : JSON.stringify(value);
 }
@@ -346,7 +346,7 @@ export function verifyRoutes({ verifyService }: { readonly verifyService: Verify
     async ({ caller, query: { origin, for: use = "calls" }, body }) => {
       const [checked, message] = [checkOrigin(origin), receivedIn(body)];
       const found = await verifyService.check(caller, checked, use, message);
-      return jsonOf({ origin: checked, for: use, valid: found.secret !== null, ...found });
+      return jsonResponse({ origin: checked, for: use, valid: found.secret !== null, ...found });
     },
     operation({
       operationId: "verifySignature",

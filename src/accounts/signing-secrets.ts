@@ -1,12 +1,12 @@
 import type { AppPart } from "../runtime/app-context.ts";
 import Type from "typebox";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, operation, optionalBody } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonResponse } from "../http/response.ts";
 import { type Secrets, UnreadableSecret } from "../crypto/secrets.ts";
 import { RecentMap } from "../core/maps.ts";
 import { normalTarget } from "../core/target.ts";
@@ -74,7 +74,7 @@ export function createSigningService(
     }
   };
 
-  const rootSecretOf = async (accountId: string): Promise<Uint8Array> => {
+  const findRootSecret = async (accountId: string): Promise<Uint8Array> => {
     const known = rootSecrets.get(accountId);
     if (known !== undefined) return known;
     const account = await accounts.find(accountId);
@@ -88,7 +88,7 @@ export function createSigningService(
   /** Derives a secret from a seed or, without one, from the account's root secret. Throws `UnreadableSecret`. */
   const derive = async (accountId: string, origin: string, use: SigningUse, seed?: SigningSeed): Promise<string> => {
     const from =
-      seed === undefined ? await rootSecretOf(accountId) : open(accountId, seed.sealedSeed, seedPlace(seed.id));
+      seed === undefined ? await findRootSecret(accountId) : open(accountId, seed.sealedSeed, seedPlace(seed.id));
     return secrets.signingSecret(from, origin, use);
   };
 
@@ -146,7 +146,7 @@ export function createSigningService(
       const [{ secret }, previous] = await find(caller.accountId, origin, now, use).catch(throwExplained);
       // If the audit entry can't be written, the secret is not shown.
       const entry = { kind: "revealed", subject: origin, detail: { what: "signing_secret" } } as const;
-      if (isShown) await audit.record(auditOf(caller, entry, now));
+      if (isShown) await audit.record(auditEntry(caller, entry, now));
       const expiresAt = previous?.endsAt ?? null;
       const signs = previous !== undefined && expiresAt !== null && now < expiresAt;
       return { origin, secret, previous: signs ? { secret: previous.secret, expiresAt } : null };
@@ -155,7 +155,7 @@ export function createSigningService(
     /** The origins with a secret in use, the last used first. Decrypts nothing. */
     async origins(caller: Caller) {
       authorize(caller, "manage");
-      return knownOriginsOf(await signing.origins(caller.accountId), clock.now());
+      return knownOrigins(await signing.origins(caller.accountId), clock.now());
     },
 
     /** When the secret before the last rotation stops signing; null: no recent rotation. Decrypts nothing. */
@@ -180,7 +180,7 @@ export function createSigningService(
         throw rotatedSince();
       const id = ids.row(rotatedAt);
       const sealedSeed = secrets.seal(secrets.newRootSecret(), seedPlace(id));
-      const entry = auditOf(caller, { kind: "signing_secret_rotated", subject: origin ?? "" }, rotatedAt);
+      const entry = auditEntry(caller, { kind: "signing_secret_rotated", subject: origin ?? "" }, rotatedAt);
       const seen = shown && { origin: shown.origin, use: shown.use, id: newest?.id ?? null };
       // Two at once have both read the same.
       if (!(await signing.rotate({ id, accountId, origin, use, sealedSeed, rotatedAt }, entry, seen)))
@@ -288,7 +288,7 @@ export function checkOrigin(text: string): string {
 }
 
 /** The origins that calls and callbacks have used or that were rotated, the last used first. */
-export function knownOriginsOf(used: UsedOrigins, now: Date) {
+export function knownOrigins(used: UsedOrigins, now: Date) {
   const known = SIGNING_USES.flatMap((use) => {
     const uses = new Map(used[use].map(({ origin, lastUsedAt }) => [origin, lastUsedAt]));
     const own = used.rotations.filter((rotation) => rotation.use === use && rotation.origin !== null);
@@ -332,7 +332,7 @@ export function signingSecretRoutes({ signingService }: { readonly signingServic
       "/v1/signing-origins",
       async ({ caller }) => {
         const origins = await signingService.origins(caller);
-        return jsonOf(toJson(SigningOriginListJson, { data: origins.map((one) => ({ ...one, for: one.use })) }));
+        return jsonResponse(toJson(SigningOriginListJson, { data: origins.map((one) => ({ ...one, for: one.use })) }));
       },
       operation({
         operationId: "listSigningOrigins",
@@ -349,7 +349,7 @@ export function signingSecretRoutes({ signingService }: { readonly signingServic
       async ({ context, caller, query: { origin, for: use } }) => {
         const isShown = context.request.method !== "HEAD";
         const secret = await signingService.read(caller, checkOrigin(origin), use, isShown);
-        return jsonOf(toJson(SigningSecretJson, secret), 200, { "cache-control": "no-store" });
+        return jsonResponse(toJson(SigningSecretJson, secret), 200, { "cache-control": "no-store" });
       },
       operation({
         operationId: "getSigningSecret",
@@ -368,7 +368,7 @@ export function signingSecretRoutes({ signingService }: { readonly signingServic
       "/v1/signing-secret/rotate",
       async ({ caller, query: { origin, for: use } }) => {
         const checked = origin === undefined ? null : checkOrigin(origin);
-        return jsonOf(toJson(RotationJson, await signingService.rotate(caller, checked, use)));
+        return jsonResponse(toJson(RotationJson, await signingService.rotate(caller, checked, use)));
       },
       operation({
         operationId: "rotateSigningSecret",

@@ -1,14 +1,14 @@
 import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import { PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { authorize, type Caller, madeBy, MEMBER_ROLES, type MemberRole, notManager } from "../core/roles.ts";
 import type { Person } from "../core/session.ts";
 import type { MemberChange, TeamMember } from "../core/team-store.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
+import { jsonResponse, noContent } from "../http/response.ts";
 import type { AppPart } from "../runtime/app-context.ts";
 import type { SessionService } from "./sessions.ts";
 
@@ -23,18 +23,18 @@ export function createTeamService(
   /** Takes an address out of the account's channels. */
   forgetAddress: (caller: Caller, email: string) => Promise<void>,
 ) {
-  const memberOf = async ({ accountId }: Caller, personId: string) => {
+  const findMember = async ({ accountId }: Caller, personId: string) => {
     const member = await team.member(accountId, personId);
     if (member === null) throw notFound("person in this account");
     return member;
   };
 
   const removed = async (caller: Caller, personId: string, kind: "member_left" | "member_removed") => {
-    const member = await memberOf(caller, personId);
+    const member = await findMember(caller, personId);
     const entry = { kind, subject: member.email, detail: { role: member.role } };
     // Who leaves needs no right to it.
     const by = kind === "member_left" ? undefined : madeBy(caller);
-    requireDone(caller, await team.remove(caller.accountId, personId, auditOf(caller, entry, clock.now()), by));
+    requireDone(caller, await team.remove(caller.accountId, personId, auditEntry(caller, entry, clock.now()), by));
     await sessionService.recheckPerson(personId);
     await recheckKeys();
     await forgetAddress(caller, member.email);
@@ -50,14 +50,14 @@ export function createTeamService(
     /** Changes a role, for owners. Applies to open pages at once. Throws `not_found` and `last_owner`. */
     async changeRole(caller: Caller, personId: string, role: MemberRole): Promise<TeamMember> {
       authorize(caller, "manage");
-      const member = await memberOf(caller, personId);
+      const member = await findMember(caller, personId);
       if (member.role === role) return member;
       const entry = {
         kind: "member_role_changed",
         subject: member.email,
         detail: { from: member.role, to: role },
       } as const;
-      const audit = auditOf(caller, entry, clock.now());
+      const audit = auditEntry(caller, entry, clock.now());
       requireDone(caller, await team.changeRole(caller.accountId, personId, role, audit, madeBy(caller)));
       await sessionService.recheckPerson(personId);
       await recheckKeys();
@@ -119,7 +119,7 @@ export function teamRoutes({ teamService }: { readonly teamService: TeamService 
   return createApiRoutes()
     .get(
       "/v1/people",
-      async ({ caller }) => jsonOf({ data: (await teamService.list(caller)).map(serializePerson) }),
+      async ({ caller }) => jsonResponse({ data: (await teamService.list(caller)).map(serializePerson) }),
       operation({
         operationId: "listPeople",
         permission: "manage",
@@ -131,7 +131,7 @@ export function teamRoutes({ teamService }: { readonly teamService: TeamService 
     .patch(
       "/v1/people/:id",
       async ({ caller, params, body }) =>
-        jsonOf(serializePerson(await teamService.changeRole(caller, params.id, body.role))),
+        jsonResponse(serializePerson(await teamService.changeRole(caller, params.id, body.role))),
       operation({
         operationId: "changePerson",
         permission: "manage",

@@ -1,5 +1,5 @@
 import type { AccountStore, LiveLink, PeopleStore, WelcomeLink } from "../core/account-store.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import { type DomainError, LinkGone } from "../core/domain-error.ts";
 import { PASSWORD_LINK_MS_MAX, WELCOME_LINK_MS_MAX } from "../core/limits.ts";
@@ -85,7 +85,7 @@ export function createWelcomeLinkService(
       const person = { id: personId ?? ids.person(now), email, passwordHash, createdAt: now };
       const { row, started } = newSession(secrets, { person, accountId, role: link.role ?? "owner" }, source, now);
       const kind = personId === null ? "signed_up" : "password_changed";
-      const audit = auditOf(started.person.caller, { kind, subject: email, detail: { by: "link" } }, now);
+      const audit = auditEntry(started.person.caller, { kind, subject: email, detail: { by: "link" } }, now);
       if (personId === null) {
         const result = await people.welcome(linkHash, person, row, audit);
         if (result === "email_taken") throw emailTaken();

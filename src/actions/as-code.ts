@@ -1,6 +1,6 @@
 import { createOptions } from "./create-schema.ts";
 import { codeSamples, type QuotableJson, quotableJson } from "../api/code-samples.ts";
-import { bodyMemberJson, bodyMemberOf } from "../core/body.ts";
+import { bodyMemberJson, usedBodyMember } from "../core/body.ts";
 import { CODE_SAMPLE_CHARS_MAX } from "../core/limits.ts";
 import { prettyPrint } from "../core/json.ts";
 import { MASK, MASK_PATTERN } from "../receipts/mask-rules.ts";
@@ -25,7 +25,7 @@ const PLACEHOLDER = "YOUR_SECRET";
 function createJson(action: SeenAction): QuotableJson {
   const { url, method, headers } = action;
   const call = { url, method, headers: headers === null ? undefined : namedSecrets(headers) };
-  const member = bodyMemberOf(action);
+  const member = usedBodyMember(action);
   const body = member === null ? "" : `"${member}":${bodyMemberJson(action)}`;
   // Joins texts, so that the body's numbers stay as written.
   const members = [membersText(call), body, membersText(createOptions(action))].filter((text) => text !== "");

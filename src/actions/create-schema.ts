@@ -18,7 +18,7 @@ import {
   BODY_MEMBERS,
   type BodyMember,
   bodyMemberJson,
-  bodyMemberOf,
+  usedBodyMember,
   type BodyKind,
 } from "../core/body.ts";
 import { type Action, type ActionRequest, extrasText, NO_EXTRAS, ownRetrySettings, textsIn } from "../core/action.ts";
@@ -43,7 +43,7 @@ export interface CreateRules {
 export interface CreateInput {
   readonly value: unknown;
   /** The JSON text of one of its members, with numbers as written and names in their order. */
-  readonly textOf: (member: "body" | "json" | "form") => string;
+  readonly bodyText: (member: "body" | "json" | "form") => string;
   readonly idempotencyKey: string | null;
   /** Whether the key is from a header; several headers arrive joined by a comma and a space. */
   readonly isKeyHeader?: boolean;
@@ -73,7 +73,7 @@ const CREATE = compile(CreateActionBody);
  */
 export function createCheckCreate({ checkTarget }: CreateRules) {
   return (input: CreateInput): CheckedCreate => {
-    const { value, textOf, idempotencyKey, role, now, waitSeconds = WAIT_SECONDS_DEFAULT } = input;
+    const { value, bodyText, idempotencyKey, role, now, waitSeconds = WAIT_SECONDS_DEFAULT } = input;
     const given = withoutNulls(value, NULL_IS_ABSENT);
     const fields = isJsonObject(given) ? given : {};
     // Rules that a schema can't express. Each checks only fields of the right type; the schema reports the others.
@@ -92,7 +92,7 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
     checkSync(fields, times, now.getTime() + waitSeconds * 1_000, note);
     broken.push(...times.issues);
     checkBodies(fields, note);
-    const form = isJsonObject(fields["form"]) ? readFormBody(textOf("form")) : null;
+    const form = isJsonObject(fields["form"]) ? readFormBody(bodyText("form")) : null;
     if (form !== null && "issues" in form) broken.push(...form.issues);
     checkTextBodies(fields, note);
     checkMetadata(fields, note);
@@ -105,7 +105,7 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
     if (overdue !== null && key === null && fields["dedupe"] === undefined) broken.push(overdue);
     if (broken.length === 0 && CREATE.accepts(given) && target !== null && key !== undefined) {
       const encoded = form !== null && "encoded" in form ? form.encoded : null;
-      const request = requestOf(given, target, { ...bodyOf(given, encoded, textOf), times, key });
+      const request = toRequest(given, target, { ...requestBody(given, encoded, bodyText), times, key });
       const { sync = false, reason = null, credential = null } = given;
       return { request, sync, reason, credential, overdue };
     }
@@ -114,7 +114,7 @@ export function createCheckCreate({ checkTarget }: CreateRules) {
       ...broken,
       ...(overdue === null ? [] : [overdue]),
     ]);
-    const code = codeOf(given, broken, issues);
+    const code = refusalCode(given, broken, issues);
     throw invalidCreate(code, issues);
   };
 }
@@ -217,7 +217,7 @@ const MESSAGES: Readonly<Record<Code, string>> = {
   validation_error: "The request has fields that are not valid.",
 };
 
-function codeOf(given: unknown, rules: readonly Issue[], issues: readonly Issue[]): Code {
+function refusalCode(given: unknown, rules: readonly Issue[], issues: readonly Issue[]): Code {
   if (!isJsonObject(given)) return "validation_error";
   if (given["url"] === undefined) return "missing_field";
   if (issues.some(({ field }) => field === "url" || field === "callback")) return "invalid_url";
@@ -230,19 +230,19 @@ interface RequestBody {
 }
 
 /** The body as it is stored. `form` is encoded already. */
-function bodyOf(
+function requestBody(
   { body, json, text, base64 }: CreateActionBody,
   form: string | null,
-  textOf: CreateInput["textOf"],
+  bodyText: CreateInput["bodyText"],
 ): RequestBody {
-  if (body !== undefined) return { body: textOf("body") };
-  if (json !== undefined) return { body: textOf("json"), kind: "json" };
+  if (body !== undefined) return { body: bodyText("body") };
+  if (json !== undefined) return { body: bodyText("json"), kind: "json" };
   if (form !== null) return { body: form, kind: "form" };
   if (text !== undefined) return { body: text, kind: "text" };
   return base64 === undefined ? { body: null } : { body: base64, kind: "base64" };
 }
 
-function requestOf(
+function toRequest(
   given: CreateActionBody,
   { hostname, host }: AllowedTarget,
   { body, kind, times, key }: RequestBody & { readonly times: CreateTimes; readonly key: string | null },
@@ -287,10 +287,10 @@ const IDEMPOTENCY_HEADER = "idempotency-key";
  * changed. It keeps the request and its options, `approve` included, but neither `dedupe`
  * nor any idempotency key, and none of its times.
  */
-export function createInputOf(action: Action, now: Date): CreateInput {
+export function toCreateInput(action: Action, now: Date): CreateInput {
   const { url, method, headers } = action;
   const kept = Object.entries(headers ?? {}).filter(([name]) => name.toLowerCase() !== IDEMPOTENCY_HEADER);
-  const member = bodyMemberOf(action);
+  const member = usedBodyMember(action);
   const json = bodyMemberJson(action) ?? "null";
   const parsed: unknown = JSON.parse(json);
   const value = {
@@ -303,7 +303,7 @@ export function createInputOf(action: Action, now: Date): CreateInput {
     // The reason was the original's.
     reason: null,
   };
-  return { value, textOf: () => json, idempotencyKey: null, role: action.creator.role, now };
+  return { value, bodyText: () => json, idempotencyKey: null, role: action.creator.role, now };
 }
 
 /** The options of a create that makes an action like this one, without the call, its body and its times. */

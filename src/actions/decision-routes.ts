@@ -4,7 +4,7 @@ import type { ActionService } from "./service.ts";
 import { DECISIONS } from "../core/action.ts";
 import { plainText, reason, run, choice } from "../api/schema-helpers.ts";
 import { DECISIONS_AT_ONCE_MAX, DIGEST_CHARS_MAX } from "../core/limits.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonResponse } from "../http/response.ts";
 import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 
 const ShownRequestJson = Type.Object(
@@ -68,7 +68,7 @@ export function approvalRoutes({ actionService }: { readonly actionService: Pick
   return createApiRoutes().post(
     "/v1/approvals",
     async ({ caller, body: { decision, reason: why = null, requests } }) =>
-      jsonOf({ data: await actionService.decideMany(caller, { decision, reason: why }, requests) }),
+      jsonResponse({ data: await actionService.decideMany(caller, { decision, reason: why }, requests) }),
     operation({
       operationId: "decideRequests",
       permission: "approve",

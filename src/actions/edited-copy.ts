@@ -3,10 +3,10 @@ import type { Action } from "../core/action.ts";
 import { compactJson, prettyPrint, scanJson } from "../core/json.ts";
 import { normalTarget, HTTP_METHODS } from "../core/target.ts";
 import { maskedBody } from "../receipts/mask-body.ts";
-import { type MaskedAction, storedOf } from "../receipts/seen-action.ts";
+import { type MaskedAction, storedAction } from "../receipts/seen-action.ts";
 import { MASK, MASK_PATTERN, Masking } from "../receipts/mask-rules.ts";
 import { maskHeaders, maskText, maskUrl } from "../receipts/masking.ts";
-import { bodyMemberOf, formJson, isJsonMember } from "../core/body.ts";
+import { usedBodyMember, formJson, isJsonMember } from "../core/body.ts";
 import { issuesText, withField } from "../api/errors.ts";
 import { readFormBody } from "./create-schema.ts";
 
@@ -26,7 +26,7 @@ type EditProblems = Readonly<Partial<Record<keyof EditedFields, string>>>;
 
 /** The fields of an action as a page shows them: secrets are masked. */
 export function fieldsToEdit(action: Action): EditedFields {
-  const { url, title, headers, body } = textsOf(action);
+  const { url, title, headers, body } = editedTexts(action);
   const lines = headers.map(([name, { shown }]) => `${name}: ${shown}`);
   return {
     method: action.method,
@@ -38,15 +38,15 @@ export function fieldsToEdit(action: Action): EditedFields {
 }
 
 /**
- * The edited action, for `createInputOf`, or what is wrong. As long as a mask stays in a field, its hidden value is kept; a
+ * The edited action, for `toCreateInput`, or what is wrong. As long as a mask stays in a field, its hidden value is kept; a
  * mask itself is never sent. Hidden values go only to the origin for which they were written.
  */
 export function editedCopy(
   seen: MaskedAction,
   edited: EditedFields,
 ): { readonly action: Action } | { readonly problems: EditProblems } {
-  const action = storedOf(seen);
-  const texts = textsOf(action);
+  const action = storedAction(seen);
+  const texts = editedTexts(action);
   const problems: { -readonly [Name in keyof EditedFields]?: string } = {};
   // An uneditable body is compared by its masked text, which saves masking a megabyte here.
   let usesHidden = edited.body === null && seen.body !== action.body;
@@ -122,7 +122,7 @@ class RecordedMasking extends Masking {
   }
 }
 
-function textsOf(action: Action) {
+function editedTexts(action: Action) {
   const masking = new RecordedMasking("decider");
   const own = Object.entries(action.headers ?? {}).filter(([name]) => name.toLowerCase() !== "idempotency-key");
   const masked = maskHeaders(Object.fromEntries(own), masking);
@@ -130,14 +130,14 @@ function textsOf(action: Action) {
     url: { shown: maskUrl(action.url, masking), whole: action.url },
     title: { shown: maskText(action.title ?? "", masking), whole: action.title ?? "" },
     headers: own.map(([name, whole]) => [name, { shown: masked[name] ?? "", whole }] as const),
-    body: bodyOf(action, masking),
+    body: knownBody(action, masking),
     secrets: masking.secrets,
   };
 }
 
 /** The body as a field. Null: there is none, it is too long for a form, or it is bytes. */
-function bodyOf(action: Action, masking: Masking): Known | null {
-  const member = bodyMemberOf(action);
+function knownBody(action: Action, masking: Masking): Known | null {
+  const member = usedBodyMember(action);
   const { body } = action;
   if (body === null || member === null || member === "base64" || body.length > EDITED_BODY_BYTES_MAX) return null;
   const shown = maskedBody(action, masking).body;
@@ -177,9 +177,9 @@ function hasSameOrigin(url: string, other: string): boolean {
 /** The body in the form in which its kind is stored. A text that was emptied is no body. */
 function bodyToStore(action: Action, text: string): string | null | { readonly problem: string } {
   if (text.trim() === "" && text !== action.body) return null;
-  const member = bodyMemberOf(action) ?? "body";
-  if (member === "text") return withBreaksOf(action.body ?? "", text);
-  const json = jsonOf(text);
+  const member = usedBodyMember(action) ?? "body";
+  if (member === "text") return withStoredBreaks(action.body ?? "", text);
+  const json = toJsonText(text);
   if (json === null) return { problem: "Is not valid JSON." };
   if (isJsonMember(member)) return json;
   if (!json.startsWith("{")) return { problem: "Must be a JSON object with the fields of the form." };
@@ -189,7 +189,7 @@ function bodyToStore(action: Action, text: string): string | null | { readonly p
 }
 
 /** The typed text with the line breaks of the stored one, since forms send all of them as one kind. */
-function withBreaksOf(stored: string, typed: string): string | { readonly problem: string } {
+function withStoredBreaks(stored: string, typed: string): string | { readonly problem: string } {
   const breaks = new Set(stored.match(/\r\n?|\n/g));
   if (typed === stored || breaks.size === 0) return typed;
   const [only = "", ...others] = breaks;
@@ -199,7 +199,7 @@ function withBreaksOf(stored: string, typed: string): string | { readonly proble
 const MIXED_BREAKS = "Has line breaks of several kinds, of which a form keeps one: leave the body as it was.";
 
 /** The JSON text without white space; null: it is no JSON, or nested too deep. */
-function jsonOf(text: string): string | null {
+function toJsonText(text: string): string | null {
   const scan = scanJson(Buffer.from(text));
   if (scan === "too_deep" || scan === "too_many_members") return null;
   try {

@@ -3,7 +3,7 @@ import type { Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { EXPORT_PAGE_ACTIONS, EXPORTS_PER_ACCOUNT_MAX, IDLE_EXPORT_SECONDS } from "../core/limits.ts";
 import type { RequestContext } from "../http/request.ts";
-import { streamOf } from "../http/response.ts";
+import { toStream } from "../http/response.ts";
 import type { ActionSerializer } from "../receipts/action-json.ts";
 import { seeAll } from "../receipts/see.ts";
 import type { SeenAction } from "../receipts/seen-action.ts";
@@ -52,7 +52,7 @@ export function createExportActions(
   };
 
   /** The pages of an export. Throws what the list throws, also while it runs. */
-  async function* pagesOf(caller: Caller, { format, filter }: ExportRequest): AsyncGenerator<string> {
+  async function* exportPages(caller: Caller, { format, filter }: ExportRequest): AsyncGenerator<string> {
     if (format === "csv") yield csvLine(COLUMNS.map(([name]) => name));
     let before: string | null = null;
     do {
@@ -74,9 +74,9 @@ export function createExportActions(
     } while (before !== null);
   }
 
-  async function* exportOf(caller: Caller, request: ExportRequest, left: () => void): AsyncGenerator<string> {
+  async function* writeExport(caller: Caller, request: ExportRequest, left: () => void): AsyncGenerator<string> {
     try {
-      yield* open.during(caller.accountId, pagesOf(caller, request));
+      yield* open.during(caller.accountId, exportPages(caller, request));
     } finally {
       left();
     }
@@ -85,7 +85,7 @@ export function createExportActions(
   return async (context, caller, request, left = () => {}) => {
     // A search may take longer than an idle connection is kept.
     context.server?.timeout(context.request, IDLE_EXPORT_SECONDS);
-    const stream = await streamOf(exportOf(caller, request, left));
+    const stream = await toStream(writeExport(caller, request, left));
     context.kind = "stream";
     return new Response(stream, { headers: headersFor(request.format) });
   };

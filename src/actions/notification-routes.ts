@@ -3,7 +3,7 @@ import type { ListNotifications } from "./service.ts";
 import { checkListQuery, encodeCursor } from "../api/cursor.ts";
 import { dateTime, nullable, plainText, quantity, choice, pageLimit } from "../api/schema-helpers.ts";
 import { LIST_LIMIT_DEFAULT } from "../core/limits.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonResponse } from "../http/response.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
 import { maskText, maskUrl } from "../receipts/masking.ts";
 import type { OutboxEntry } from "../core/store.ts";
@@ -61,7 +61,7 @@ export function notificationRoutes({ listNotifications }: { readonly listNotific
       const { before: cursor } = checkListQuery({}, query.cursor, ROW_ID);
       const { entries, before } = await listNotifications(caller, cursor, query.limit ?? LIST_LIMIT_DEFAULT);
       const next = before === null ? null : encodeCursor(before);
-      return jsonOf({ data: entries.map(serializeNotification), next_cursor: next });
+      return jsonResponse({ data: entries.map(serializeNotification), next_cursor: next });
     },
     operation({
       operationId: "listNotifications",

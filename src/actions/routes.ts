@@ -1,11 +1,11 @@
 import type { Decide } from "../core/changes.ts";
 import Type, { type Static } from "typebox";
-import { type Caller, mayDo, viewOf } from "../core/roles.ts";
+import { type Caller, mayDo, callerView } from "../core/roles.ts";
 import { WAIT_SECONDS_DEFAULT, ATTEMPT_BODY_BYTES_MAX, ATTEMPTS_KEPT } from "../core/limits.ts";
 import { DecisionFactsJson, maskedFacts } from "../approvals/facts.ts";
 import { createStreamEvents, type EventsDeps } from "../events/stream.ts";
 import type { RequestContext } from "../http/request.ts";
-import { jsonOf, json } from "../http/response.ts";
+import { jsonResponse, json } from "../http/response.ts";
 import { createApiRoutes, operation, optionalBody, pathParams, uncheckedBody } from "../http/operation.ts";
 import { GrantTermsBody } from "../grants/grants.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
@@ -122,7 +122,7 @@ function mainRoutes(deps: ActionRouteDeps) {
       async ({ context, caller, query, body }) => {
         const { request, ...options } = checkCreate({
           value: body.value,
-          textOf: (member) => (member === "body" ? memberText : orderedMemberText)(body, member),
+          bodyText: (member) => (member === "body" ? memberText : orderedMemberText)(body, member),
           idempotencyKey: context.request.headers.get("idempotency-key"),
           isKeyHeader: true,
           role: caller.role,
@@ -222,7 +222,8 @@ function findRoutes({ actionService, exportActions }: ActionRouteDeps) {
   return createApiRoutes()
     .get(
       "/v1/actions/counts",
-      async ({ caller, query }) => jsonOf(serializeCounts(await actionService.counts(caller, checkFilters(query)))),
+      async ({ caller, query }) =>
+        jsonResponse(serializeCounts(await actionService.counts(caller, checkFilters(query)))),
       operation({
         operationId: "countActions",
         permission: "read",
@@ -275,11 +276,11 @@ function viewRoutes(deps: ActionRouteDeps) {
       "/v1/actions/:id/facts",
       async ({ context, caller, params }) => {
         const action = await actionService.get(caller, noteActionId(context, params));
-        const view = viewOf(caller, action);
+        const view = callerView(caller, action);
         const viewer = view === "whole" ? "decider" : view;
-        const [history, seen] = await Promise.all([actionService.historyOf(action), see(action, viewer)]);
-        const digest = mayDo(caller.role, "approve") ? { digest: actionService.digestOf(action) } : {};
-        return jsonOf({ ...maskedFacts(seen, history, baseUrl), run: action.run, ...digest });
+        const [history, seen] = await Promise.all([actionService.readHistory(action), see(action, viewer)]);
+        const digest = mayDo(caller.role, "approve") ? { digest: actionService.actionDigest(action) } : {};
+        return jsonResponse({ ...maskedFacts(seen, history, baseUrl), run: action.run, ...digest });
       },
       operation({
         operationId: "getDecisionFacts",

@@ -18,25 +18,25 @@ import {
   type LimitedCreator,
 } from "../core/action.ts";
 import { type PastAttempt, pastAttempts } from "../core/changes.ts";
-import { budgetOf } from "../core/key-limits.ts";
-import { authorize, type Caller, viewerOf, viewOf } from "../core/roles.ts";
+import { keyBudget } from "../core/key-limits.ts";
+import { authorize, type Caller, roleViewer, callerView } from "../core/roles.ts";
 import { differs } from "../core/dedupe.ts";
 import { COUNTED_MAX, FILTER_VALUES_MAX, LIST_SCAN_ROWS_MAX, RULE_TRIES_MAX } from "../core/limits.ts";
 import type { StatusCounts } from "../api/list-schemas.ts";
 import {
-  creatorOf,
+  limitedCreator,
   creatorOfCopy,
   decide,
   NO_RECIPIENTS,
-  refusalOf,
+  createRefusal,
   type PolicyDecision,
   rulesChange,
 } from "../core/policy.ts";
 import { entryOfRequest } from "../core/rejections.ts";
 import type { FindGrant } from "../core/grant.ts";
 import { heldBy, type Ruling } from "../core/action-policy.ts";
-import { type AuditEntry, auditOf } from "../core/audit.ts";
-import { countedOf, type RuleCount } from "../core/account-rules.ts";
+import { type AuditEntry, auditEntry } from "../core/audit.ts";
+import { toStoredCount, type RuleCount } from "../core/account-rules.ts";
 import type { Delivery } from "../delivery/delivery.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
@@ -64,7 +64,7 @@ export type CountFilter = Omit<ListFilter, "before" | "limit">;
 
 export function createActionService(app: AppContext, needs: ActionNeeds) {
   const { clock, ids, log, metrics, store, bus } = app;
-  const { enqueue, reserve, recipients, hashOf, rules, grants, credentials, held } = needs;
+  const { enqueue, reserve, recipients, hashText, rules, grants, credentials, held } = needs;
   const { actions, pauses } = store;
 
   /** Throws `not_found`, also for actions of other accounts. */
@@ -101,7 +101,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
   const filterValues = async (caller: Caller): Promise<FilterValues> => {
     authorize(caller, "read");
     const { hosts, creators } = await actions.filterValues(caller.accountId, FILTER_VALUES_MAX);
-    const viewer = viewerOf(caller.role);
+    const viewer = roleViewer(caller.role);
     return {
       hosts,
       creators: creators.map(({ keyId, createdBy }) => ({ keyId, createdBy: maskedActor(createdBy, viewer) })),
@@ -137,7 +137,7 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     const now = clock.now();
     const named = [["idempotency", idempotencyKey] as const, ["dedupe", dedupe] as const];
     for (const [kind, key] of named) {
-      const holder = key === null ? null : await actions.holderOf(accountId, kind, key, now);
+      const holder = key === null ? null : await actions.keyHolder(accountId, kind, key, now);
       const found = holder === null ? null : await actions.find(accountId, holder.id);
       if (found !== null) return found;
     }
@@ -194,20 +194,20 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
       keyId: caller.keyId ?? "",
       creator: { role: creator.role, hold: creator.hold },
       policy,
-      counted: ruleCounts.map(countedOf),
+      counted: ruleCounts.map(toStoredCount),
     };
     // The commit applies a refusal by a rule, since the request may match an older action.
     const isRefused = ruling?.effect === "refuse";
     const isDue = action.dueAt !== null && action.dueAt <= now;
     const reservation = isDue && !isRefused ? await reserve(action) : null;
     const events = firstEvents(action, reason);
-    const budget = budgetOf(caller, now);
+    const budget = keyBudget(caller, now);
     const creation = {
       action,
       events,
       outbox: enqueue(action, now, events),
       claim: reservation?.claim ?? null,
-      rejection: entryOfRequest(action, { caller, reason }, hashOf),
+      rejection: entryOfRequest(action, { caller, reason }, hashText),
       ...(budget === null ? {} : { budget }),
       rulesVersion,
       grant: policy?.by === "grant" ? grantUse : null,
@@ -248,15 +248,16 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
    */
   const create = async (caller: Caller, given: ActionRequest, options: CreateOptions = {}): Promise<CreateAnswer> => {
     authorize(caller, "create");
-    const { credential = null, copyOf, reason = null, sync = false, overdue = null } = options;
+    const { credential = null, original, reason = null, sync = false, overdue = null } = options;
     if (overdue !== null && (await findOlder(caller, given)) === null)
       throw invalidCreate("validation_error", [overdue]);
     // A copy without a credential stays without one: its person has not seen the host's default.
-    const isPlainCopy = credential === null && copyOf !== undefined;
+    const isPlainCopy = credential === null && original !== undefined;
     const request = isPlainCopy ? given : await withCredential(caller, given, credential);
     // A person makes a copy, so it has no key. The restrictions of the original's creator still apply.
-    const creator = copyOf === undefined ? creatorOf(caller) : creatorOfCopy(await recipients.creatorOf(copyOf));
-    const made = { creator, isCopy: copyOf !== undefined, sync };
+    const creator =
+      original === undefined ? limitedCreator(caller) : creatorOfCopy(await recipients.findCreator(original));
+    const made = { creator, isCopy: original !== undefined, sync };
     const soFar = { beyond: new Array<RuleCount>(), usedUp: new Set<string>() };
     for (let tries = 1; ; tries += 1) {
       const judged = await judge(caller, request, made, soFar);
@@ -288,9 +289,10 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
         result.kind === "refused"
           ? !(await rules.recordRefusal(caller, request, judgement, at))
           : result.kind === "rules_changed";
-      if (!hasNewRules) throw refusalOf(result, facts, at) ?? new Error(`The store refused a create: ${result.kind}.`);
+      if (!hasNewRules)
+        throw createRefusal(result, facts, at) ?? new Error(`The store refused a create: ${result.kind}.`);
       if (tries >= RULE_TRIES_MAX) throw rulesChange();
-      await rules.reloadOf(caller.accountId);
+      await rules.reloadAccount(caller.accountId);
     }
   };
 
@@ -306,8 +308,8 @@ export function createActionService(app: AppContext, needs: ActionNeeds) {
     /** `approve`, `cancel`, `retry`, `sendNow` and `decideMany`. */
     ...createDecisions(app, needs),
     /** Identifies what an approver is shown, for a decision on exactly that. */
-    digestOf: needs.digestOf,
-    /** `held`, `heldAmong` and `historyOf`. */
+    actionDigest: needs.actionDigest,
+    /** `held`, `heldAmong` and `readHistory`. */
     ...held,
   };
 }
@@ -335,7 +337,7 @@ interface CreateOptions {
   /** See `CheckedCreate`. */
   readonly overdue?: Issue | null;
   /** The action that a person copies. The restrictions of its creator still apply. */
-  readonly copyOf?: Action;
+  readonly original?: Action;
 }
 
 /** The new action; with `differs`, the older one that its key names. */
@@ -349,7 +351,7 @@ interface CreateAnswer {
  * compared: with the real ones, the caller could guess secrets by trial.
  */
 async function differencesFor(caller: Caller, stored: Action, requested: Action): Promise<readonly string[]> {
-  if (viewOf(caller, stored) === "whole") return differs(stored, requested);
+  if (callerView(caller, stored) === "whole") return differs(stored, requested);
   const [older, newer] = await Promise.all([see(stored, "public"), see(requested, "public")]);
   return differs(older, newer);
 }
@@ -357,7 +359,7 @@ async function differencesFor(caller: Caller, stored: Action, requested: Action)
 /** The audit entry that a rule with `sum` or `more_than` began to hold calls: one for each count and window. */
 function beyondEntry(caller: Caller, { method, host }: ActionRequest, ruling: Ruling | null, now: Date): AuditEntry {
   const { id: subject = "", name = "" } = ruling?.rule ?? {};
-  return auditOf(caller, { kind: "beyond_rule", subject, detail: { method, host, name } }, now);
+  return auditEntry(caller, { kind: "beyond_rule", subject, detail: { method, host, name } }, now);
 }
 
 function firstEvents(action: Action, reason: string | null): readonly TimelineEvent[] {

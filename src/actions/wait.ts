@@ -1,6 +1,6 @@
 import type { AppContext } from "../runtime/app-context.ts";
 import { type Action, isTerminal } from "../core/action.ts";
-import { authorize, type Caller, holderIdOf } from "../core/roles.ts";
+import { authorize, type Caller, holderId } from "../core/roles.ts";
 import { notFound } from "../core/domain-error.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { WAITERS_PER_ACCOUNT_MAX } from "../core/limits.ts";
@@ -32,7 +32,7 @@ export function createWait({ clock, bus, store: { actions } }: AppContext) {
     const waiters = waiting.get(accountId) ?? new Set();
     const end = Promise.withResolvers<Action | null>();
     const onStop = () => end.resolve(null);
-    const waiter: Waiter = { holder: holderIdOf(caller), end: onStop };
+    const waiter: Waiter = { holder: holderId(caller), end: onStop };
     if (waiters.size >= WAITERS_PER_ACCOUNT_MAX && !makeRoom(waiters, waiter.holder)) return read();
 
     waiting.set(accountId, waiters.add(waiter));

@@ -6,7 +6,7 @@ import { keyCreated, keyRow } from "../accounts/keys.ts";
 import { SYSTEM } from "../core/roles.ts";
 import { auditOfSystem } from "../core/audit.ts";
 import { type Config, type Env, readConfig } from "../config/config.ts";
-import { addressOf } from "../config/values.ts";
+import { databaseAddress } from "../config/values.ts";
 import { createCredentials, type CredentialFactory } from "../crypto/tokens.ts";
 import { systemClock, type Clock } from "../core/clock.ts";
 import { systemIds, type Ids } from "../core/ids.ts";
@@ -27,7 +27,7 @@ export async function withAdminStore<T>(
   work: (parts: AdminParts & { readonly config: Config }) => Promise<T>,
 ): Promise<T> {
   const config = readConfig(env);
-  const { url, authToken } = addressOf(config.database);
+  const { url, authToken } = databaseAddress(config.database);
   const secrets = createCredentials((count) => systemIds.bytes(count));
   let store: AdminStore | null = null;
   try {

@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { copyDatabase, factsIn, movePositions } from "../../db/backup.ts";
 import { databaseExists } from "../../db/open.ts";
 import type { Config } from "../config/config.ts";
-import { copyKeyFile, errorCodeOf, KEY_FACTS, keyFileOf, loadPresentKey, syncFolder } from "../crypto/master-key.ts";
+import { copyKeyFile, errorCode, KEY_FACTS, keyFileFor, loadPresentKey, syncFolder } from "../crypto/master-key.ts";
 
 interface Backup {
   readonly database: string;
@@ -25,18 +25,18 @@ export function backUp({ database, secretKey }: Config, folder: string): Backup 
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new Error(`The folder ${folder} can't be made (${errorCodeOf(cause)}). Choose another one.`, { cause });
+    throw new Error(`The folder ${folder} can't be made (${errorCode(cause)}). Choose another one.`, { cause });
   }
   const copy = join(folder, basename(path));
-  const copiedKey = keyFileOf(copy);
+  const copiedKey = keyFileFor(copy);
   const unfinished = `${copy}.unfinished`;
   try {
     mkdirSync(unfinished, { mode: 0o700 });
   } catch (cause) {
     const problem =
-      errorCodeOf(cause) === "EEXIST"
+      errorCode(cause) === "EEXIST"
         ? `Another backup to ${folder} is running or was interrupted: it left ${unfinished}.`
-        : `The folder ${unfinished} can't be made (${errorCodeOf(cause)}).`;
+        : `The folder ${unfinished} can't be made (${errorCode(cause)}).`;
     throw new Error(`${problem} Choose another folder.`, { cause });
   }
   try {
@@ -47,7 +47,7 @@ export function backUp({ database, secretKey }: Config, folder: string): Backup 
     const written = join(unfinished, basename(path));
     copyDatabase(path, written);
     movePositions(written);
-    const key = secretKey === null ? copyKeyFile(keyFileOf(path), join(unfinished, basename(copiedKey))) : null;
+    const key = secretKey === null ? copyKeyFile(keyFileFor(path), join(unfinished, basename(copiedKey))) : null;
     const [present = null, next = null] = factsIn(written, [KEY_FACTS.present, KEY_FACTS.next]);
     loadPresentKey({ secretKey, keyFile: key }, { present, next });
     if (key !== null) renameSync(key, copiedKey);

@@ -1,9 +1,9 @@
 import { databaseExists, sizeOfFile } from "../../db/open.ts";
 import { type ServerSize, serverSize } from "../accounts/server-size.ts";
 import { type Config, type Env, InvalidSettings, readConfig, targetPolicy } from "../config/config.ts";
-import { settingNames, SETTINGS, textsOf } from "../config/settings.ts";
+import { settingNames, SETTINGS, settingTexts } from "../config/settings.ts";
 import { describeTargetPolicy } from "../config/target-policy.ts";
-import { KEY_FACTS, keyFileOf, loadPresentKey } from "../crypto/master-key.ts";
+import { KEY_FACTS, keyFileFor, loadPresentKey } from "../crypto/master-key.ts";
 import { maskText } from "../receipts/masking.ts";
 import { withAdminStore } from "./access.ts";
 
@@ -18,12 +18,12 @@ interface SettingsReport {
 
 /** Validates the settings as a start would. */
 export function reportSettings(env: Env): SettingsReport {
-  const texts = textsOf(env);
+  const texts = settingTexts(env);
   const shown = settingNames().flatMap((name) => {
     const { [name]: text } = texts;
     if (text === undefined) return [];
     // What is invalid may be a secret that was pasted into the wrong line.
-    const isHidden = SETTINGS[name].isSecret === true || SETTINGS[name].faultOf(text) !== null;
+    const isHidden = SETTINGS[name].isSecret === true || SETTINGS[name].findFault(text) !== null;
     return [[name, isHidden ? "••••" : maskText(text, "public")] as const];
   });
   const given = Object.fromEntries(shown);
@@ -56,7 +56,7 @@ export async function examineDatabase(env: Env, now: Date): Promise<Examined | n
     Promise.all([facts.read(KEY_FACTS.present), facts.read(KEY_FACTS.next)]),
   );
   try {
-    const keyFile = path === null ? null : keyFileOf(path);
+    const keyFile = path === null ? null : keyFileFor(path);
     const { warning } = loadPresentKey({ secretKey, keyFile }, { present, next });
     return { size, key: { problem: null, warning } };
   } catch (error) {

@@ -15,7 +15,7 @@ import { openTransferSource, type TransferSource } from "../../db/transfer/sourc
 import { migratePostgres } from "../../db/postgres/migrate.ts";
 import type { Config } from "../config/config.ts";
 import { databaseFault, isPostgresUrl } from "../config/values.ts";
-import { KEY_FACTS, keyFileOf, loadPresentKey, writeDurably } from "../crypto/master-key.ts";
+import { KEY_FACTS, keyFileFor, loadPresentKey, writeDurably } from "../crypto/master-key.ts";
 import type { Clock } from "../core/clock.ts";
 
 interface MigrateDeps {
@@ -49,10 +49,10 @@ export async function migrateToPostgres(
     );
   }
   const { path } = database;
-  const target = targetOf(to);
+  const target = parseTarget(to);
   const source = await openTransferSource(path);
   try {
-    const keyFile = secretKey === null ? keyFileOf(path) : null;
+    const keyFile = secretKey === null ? keyFileFor(path) : null;
     // A copy that no key opens would look complete.
     const facts = { present: source.fact(KEY_FACTS.present), next: source.fact(KEY_FACTS.next) };
     loadPresentKey({ secretKey, keyFile }, facts);
@@ -106,7 +106,7 @@ interface Target {
   readonly name: string;
 }
 
-function targetOf(to: string): Target {
+function parseTarget(to: string): Target {
   if (!isPostgresUrl(to)) {
     throw new Error("--to takes the address of a PostgreSQL database: postgres://<user>@<host>:5432/<database>.");
   }

@@ -1,21 +1,21 @@
 import { databaseExists, openStore } from "../../db/open.ts";
 import { type Config, VERSION } from "../config/config.ts";
-import { addressOf } from "../config/values.ts";
+import { databaseAddress } from "../config/values.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import {
-  keyFileOf,
+  keyFileFor,
   loadMasterKey,
   adoptNextKey,
   readNextKey,
   makeNextKey,
-  keyIdOf,
+  masterKeyId,
   fingerprint,
   ANOTHER_KEY,
   KEY_FACTS,
   LINK_KEY_PLACE,
 } from "../crypto/master-key.ts";
-import { createSecrets, linkKeyOf, type Secrets, checkOpens, keptLinkKey } from "../crypto/secrets.ts";
+import { createSecrets, deriveLinkKey, type Secrets, checkOpens, keptLinkKey } from "../crypto/secrets.ts";
 import { FIRST_KEYS_FACT, FIRST_KEYS_PLACE } from "../accounts/bootstrap.ts";
 import type { NodeRow, Store } from "../core/store.ts";
 import { NODE_LIVES_MS, RESEAL_ROWS_MAX, UNDECRYPTABLE_LISTED_MAX } from "../core/limits.ts";
@@ -48,10 +48,10 @@ export async function rotateKey(
   },
 ): Promise<RotatedKey> {
   const { database, secretKey } = config;
-  const { url, authToken } = addressOf(database);
+  const { url, authToken } = databaseAddress(database);
   if (database.kind === "file" && !databaseExists(url)) throw new Error(`There is no database ${database.path}.`);
   const random = (count: number) => deps.ids.bytes(count);
-  const keyFile = database.kind === "file" && secretKey === null ? keyFileOf(database.path) : null;
+  const keyFile = database.kind === "file" && secretKey === null ? keyFileFor(database.path) : null;
   const present = loadMasterKey({ secretKey, keyFile, databaseExists: true, random }).bytes;
   const seal = createSecrets(present, random);
   const store = await openStore({ url, authToken, seal, now: deps.clock.now(), onFatal: deps.onFatal });
@@ -59,13 +59,13 @@ export async function rotateKey(
   const requireAlone = () => requireNoNodes(store, asNode);
   try {
     await requireAlone();
-    const keys = await checkKeys(store, present, nextKeyOf(options.newKey, keyFile, random));
+    const keys = await checkKeys(store, present, chooseNextKey(options.newKey, keyFile, random));
     const done = keys.isDone
       ? NOTHING_RESEALED
       : await changeKey(store, { ...keys, random, requireAlone }, options.newLinks);
     const isInFile = keyFile !== null && options.newKey === null;
-    const keptFile = isInFile ? adoptNextKey(keyFile, keyIdOf(present)) : null;
-    return { ...done, newKeyId: keyIdOf(keys.next), keptFile };
+    const keptFile = isInFile ? adoptNextKey(keyFile, masterKeyId(present)) : null;
+    return { ...done, newKeyId: masterKeyId(keys.next), keptFile };
   } finally {
     // If it can't, it counts as a service that was killed.
     await store.cluster?.leave(asNode.id).catch(() => {});
@@ -87,7 +87,11 @@ async function requireNoNodes({ cluster }: Pick<Store, "cluster">, asNode: NodeR
   );
 }
 
-function nextKeyOf(given: Uint8Array | null, keyFile: string | null, random: (count: number) => Uint8Array): NextKey {
+function chooseNextKey(
+  given: Uint8Array | null,
+  keyFile: string | null,
+  random: (count: number) => Uint8Array,
+): NextKey {
   if (given !== null) return { existing: given, make: () => given };
   if (keyFile !== null) return { existing: readNextKey(keyFile), make: () => makeNextKey(keyFile, random) };
   throw new Error(
@@ -121,7 +125,8 @@ export async function checkKeys({ facts }: Store, present: Uint8Array, { existin
     return { present, next, isBegun: false, isDone: true };
   }
   if (nextMark !== null && nextMark !== fingerprint(next)) throw new Error(NEXT_KEY_MISSING);
-  if (keyIdOf(next) === keyIdOf(present)) throw new Error("The new key is the one that is in use. Make another one.");
+  if (masterKeyId(next) === masterKeyId(present))
+    throw new Error("The new key is the one that is in use. Make another one.");
   return { present, next, isBegun: nextMark !== null, isDone: false };
 }
 
@@ -151,10 +156,10 @@ export async function changeKey(
     if (!isBegun) await store.facts.write({ [KEY_FACTS.next]: null });
     throw error;
   });
-  const result = await resealAll(store.sealed, { from, to }, keyIdOf(next));
+  const result = await resealAll(store.sealed, { from, to }, masterKeyId(next));
   // Approval links are verified by stored hashes, so a new link key alone would not invalidate them.
   if (newLinks) await store.links.forgetAll();
-  const linkKey = newLinks ? null : ((await keptLinkKey(store, from)) ?? linkKeyOf(present));
+  const linkKey = newLinks ? null : ((await keptLinkKey(store, from)) ?? deriveLinkKey(present));
   const firstKeys = await store.facts.read(FIRST_KEYS_FACT);
   await store.facts.write({
     [KEY_FACTS.links]: linkKey === null ? null : to.seal(linkKey, LINK_KEY_PLACE),

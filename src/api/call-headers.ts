@@ -66,7 +66,7 @@ function familiesIn(...tables: readonly string[]): Families {
 }
 
 /** The family of a name as the tables write it; null if it is in none. */
-function familyOf(plain: string, { names, prefixes }: Families): string | null {
+function findFamily(plain: string, { names, prefixes }: Families): string | null {
   if (names.has(plain)) return plain;
   const prefix = prefixes.find((one) => plain.startsWith(one));
   return prefix === undefined ? null : `${prefix}*`;
@@ -85,7 +85,7 @@ export function headerIssues(
   const names = Object.keys(headers);
   const issues = names.flatMap((name) => {
     const message =
-      problemOf(name, headers[name] ?? "", bodyMember) ?? (role === "agent" ? identityProblem(name) : null);
+      headerProblem(name, headers[name] ?? "", bodyMember) ?? (role === "agent" ? identityProblem(name) : null);
     return message === null ? [] : [{ field: `headers.${name}`, message }];
   });
   return [...issues, ...repeated(names), ...repeatedType(names, bodyMember), ...oversize(headers, names)];
@@ -95,10 +95,10 @@ export function isHeaderName(name: string): boolean {
   return name.length <= HEADER_NAME_CHARS_MAX && NAME.test(name);
 }
 
-function problemOf(name: string, value: string, bodyMember: BodyMember | null): string | null {
+function headerProblem(name: string, value: string, bodyMember: BodyMember | null): string | null {
   if (!isHeaderName(name)) return NO_HEADER_NAME;
   const plain = plainHeaderName(name);
-  if (familyOf(plain, DENIED) !== null) {
+  if (findFamily(plain, DENIED) !== null) {
     return "Can't be set by a caller: Outgate, the connection or a proxy sets it.";
   }
   if (!VALUE.test(value)) return "May hold only printable ASCII, spaces and tabs.";
@@ -109,7 +109,7 @@ function problemOf(name: string, value: string, bodyMember: BodyMember | null): 
 
 function identityProblem(name: string): string | null {
   const plain = plainHeaderName(name);
-  const family = LOGINS.has(plain) ? null : familyOf(plain, DENIED_FOR_AGENTS);
+  const family = LOGINS.has(plain) ? null : findFamily(plain, DENIED_FOR_AGENTS);
   if (family === null) return null;
   return `Can't be set by an agent's key: by ${family} a proxy tells a target who somebody is. Leave it out, or let an owner key send the call.`;
 }

@@ -34,16 +34,16 @@ export type Checked<Of> = Of extends Check<infer Value> ? Value : never;
 /** A check by a schema. Compiles when first used, because compiling a hundred takes a tenth of a second. */
 export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
   let compiled: ReturnType<typeof Compile<S>> | null = null;
-  const validatorOf = () => (compiled ??= Compile(schema));
-  const known = knownOf(schema);
+  const compiledSchema = () => (compiled ??= Compile(schema));
+  const known = knownMembers(schema);
   return {
-    accepts: (value): value is Static<S> => validatorOf().Check(value),
+    accepts: (value): value is Static<S> => compiledSchema().Check(value),
     issues(value) {
-      const validator = validatorOf();
+      const validator = compiledSchema();
       if (validator.Check(value)) return [];
       const { unknown, rest } = split(value, known);
       const unknownIssues = unknown.map((field) => ({ field, message: UNKNOWN }));
-      return onePerField([...validator.Errors(rest).flatMap(issuesOf), ...unknownIssues]);
+      return onePerField([...validator.Errors(rest).flatMap(toIssues), ...unknownIssues]);
     },
   };
 }
@@ -51,7 +51,7 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
 const UNKNOWN = "Is unknown. Check its name, or leave it out.";
 
 /** The member names of a closed object schema; null for any other schema. */
-function knownOf(schema: object): ReadonlySet<string> | null {
+function knownMembers(schema: object): ReadonlySet<string> | null {
   const isClosed = "additionalProperties" in schema && schema.additionalProperties === false;
   return isClosed && "properties" in schema && isJsonObject(schema.properties)
     ? new Set(Object.keys(schema.properties))
@@ -97,15 +97,15 @@ export function bodyCheck<Schema extends TObject>(
 }
 
 /** The issues of an error of typebox, which can name several fields, as in AJV. */
-function issuesOf(error: TLocalizedValidationError): readonly Issue[] {
-  const field = fieldOf(error.instancePath);
+function toIssues(error: TLocalizedValidationError): readonly Issue[] {
+  const field = fieldName(error.instancePath);
   const each = (names: readonly string[], message: string) =>
     names.map((name) => ({ field: field === "" ? name : `${field}.${name}`, message }));
   if (error.keyword === "required") return each(error.params.requiredProperties, "Is required.");
   if (error.keyword === "additionalProperties") return each(error.params.additionalProperties, UNKNOWN);
   // typebox reports it for each unknown member besides "additionalProperties".
   if (error.keyword === "boolean") return [];
-  return [{ field, message: messageOf(error) }];
+  return [{ field, message: issueMessage(error) }];
 }
 
 const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([
@@ -115,7 +115,7 @@ const FORMAT_NAMES: ReadonlyMap<string, string> = new Map([
 
 const counted = (count: number | bigint, what: string) => `${count} ${what}${Number(count) === 1 ? "" : "s"}`;
 
-function messageOf(error: TLocalizedValidationError): string {
+function issueMessage(error: TLocalizedValidationError): string {
   if (error.keyword === "enum") return `Must be one of ${error.params.allowedValues.join(", ")}.`;
   if (error.keyword === "type") return `Must be ${named(error.params.type)}.`;
   if (error.keyword === "format")
@@ -145,7 +145,7 @@ function named(type: string | readonly string[]): string {
 }
 
 /** `/headers/X~1Name` (RFC 6901) as users write it: `headers.X/Name`. */
-function fieldOf(pointer: string): string {
+function fieldName(pointer: string): string {
   const names = pointer.split("/").slice(1);
   return names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~")).join(".");
 }
@@ -156,7 +156,7 @@ function fieldOf(pointer: string): string {
  */
 export function queryCheck<Schema extends TObject>(schema: Schema): (search: string) => Static<Schema> {
   const compiled = compile<Schema>(schema);
-  const types = new Map(Object.entries(schema.properties).map(([name, property]) => [name, typeOf(property)]));
+  const types = new Map(Object.entries(schema.properties).map(([name, property]) => [name, propertyType(property)]));
   return (search) => {
     const given = search === "" ? NO_PARAMETERS : Map.groupBy(new URLSearchParams(search), ([name]) => name);
     const repeated: Issue[] = [];
@@ -178,7 +178,7 @@ const NO_PARAMETERS: ReadonlyMap<string, readonly [string, string][]> = new Map(
 
 const DIGITS = /^\d{1,15}$/;
 
-function typeOf(property: object): unknown {
+function propertyType(property: object): unknown {
   return "type" in property ? property.type : null;
 }
 

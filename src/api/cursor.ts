@@ -27,7 +27,7 @@ export function encodeCursor(position: string): string {
 }
 
 /** A page of rows with the cursor of the next page. `found` has one row more than fits if there is a next page. */
-export function pageOf<Row extends { readonly id: string }>(found: readonly Row[], limit: number) {
+export function cutPage<Row extends { readonly id: string }>(found: readonly Row[], limit: number) {
   const data = found.slice(0, limit);
   const last = found.length > limit ? data.at(-1) : undefined;
   return { data, next_cursor: last === undefined ? null : encodeCursor(last.id) };

@@ -48,7 +48,7 @@ const HEADERS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string
 };
 
 /** The response headers that only this error has. */
-export function headersOf(error: DomainError): Readonly<Record<string, string>> {
+export function errorHeaders(error: DomainError): Readonly<Record<string, string>> {
   if (error instanceof MethodNotAllowed) return { allow: error.allow };
   if (error instanceof RetryLater) return { "retry-after": String(error.retryAfterSeconds) };
   return HEADERS[error.code] ?? {};
@@ -106,11 +106,13 @@ export function asDomainError(error: unknown): DomainError {
 
 /** The error envelope as JSON text. */
 export function errorJson(code: ErrorCode, message: string, requestId: string, issues: readonly Issue[] = []): string {
-  return JSON.stringify({ error: { code, message: cutToBytes(message), request_id: requestId, ...detailsOf(issues) } });
+  return JSON.stringify({
+    error: { code, message: cutToBytes(message), request_id: requestId, ...errorDetails(issues) },
+  });
 }
 
 /** The issues of an error as far as they fit, and how many don't: a small body can have ten thousand. */
-export function detailsOf(issues: readonly Issue[]) {
+export function errorDetails(issues: readonly Issue[]) {
   const details = [];
   let bytes = 0;
   for (const { field, message } of issues) {
@@ -126,10 +128,10 @@ export function detailsOf(issues: readonly Issue[]) {
   };
 }
 
-/** The issues of an error in one text, with the same bound. `wordsOf` says how one is put; default: its message. */
-export function issuesText(issues: readonly Issue[], wordsOf = ({ message }: Issue): string => message): string {
-  const { details = [], details_left_out: leftOut = 0 } = detailsOf(issues);
-  return [...details.map(wordsOf), ...(leftOut > 0 ? [`And ${leftOut} more.`] : [])].join(" ");
+/** The issues of an error in one text, with the same bound. `issueWords` says how one is put; default: its message. */
+export function issuesText(issues: readonly Issue[], issueWords = ({ message }: Issue): string => message): string {
+  const { details = [], details_left_out: leftOut = 0 } = errorDetails(issues);
+  return [...details.map(issueWords), ...(leftOut > 0 ? [`And ${leftOut} more.`] : [])].join(" ");
 }
 
 /** How an issue is put where its field is not shown beside it. */

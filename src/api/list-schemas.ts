@@ -140,18 +140,18 @@ export function checkFilters(query: FilterParameters, cursor?: string) {
     createdBy: query.created_by ?? null,
     createdAfter: times.created_after,
     createdBefore: times.created_before,
-    search: searchOf(query),
+    search: toSearch(query),
     before,
   };
 }
 
-function searchOf(query: FilterParameters): Search {
+function toSearch(query: FilterParameters): Search {
   const { id: ids = [], q = null, path = null, title = null, reason = null, outcome = null, error = null } = query;
   const { response_code: responseCodes = [], metadata = [] } = query;
-  return { ids, q, path, title, reason, outcome, error, responseCodes, metadata: metadata.map(metadataFilterOf) };
+  return { ids, q, path, title, reason, outcome, error, responseCodes, metadata: metadata.map(parseMetadataFilter) };
 }
 
-function metadataFilterOf(text: string): MetadataFilter {
+function parseMetadataFilter(text: string): MetadataFilter {
   const colon = text.indexOf(":");
   return colon === -1 ? { name: text, value: null } : { name: text.slice(0, colon), value: text.slice(colon + 1) };
 }

@@ -6,7 +6,7 @@ import type { BodyMember } from "../core/body.ts";
  * first semicolon. `charsets`: all values of that parameter in order, in lower case and unquoted.
  */
 export function readMediaType(header: string): { readonly essence: string; readonly charsets: readonly string[] } {
-  const [essence = "", ...parameters] = partsOf(header);
+  const [essence = "", ...parameters] = splitParts(header);
   const charsets: string[] = [];
   for (const parameter of parameters) {
     const equals = parameter.indexOf("=");
@@ -23,9 +23,9 @@ function unquote(value: string): string {
 
 /** A media type (RFC 9110, 8.3.1) in lower case; null unless it is exactly one and well-formed. Targets differ on anything else. */
 function writtenType(header: string) {
-  const [essence = "", ...rest] = partsOf(header.toLowerCase());
+  const [essence = "", ...rest] = splitParts(header.toLowerCase());
   if (!ESSENCE.test(essence.trim())) return null;
-  const parameters = rest.map((part) => parameterOf(part.trim()));
+  const parameters = rest.map((part) => parseParameter(part.trim()));
   if (!parameters.every((parameter) => parameter !== null)) return null;
   const names = new Set(parameters.map(([name]) => name));
   return names.size < parameters.length ? null : { essence: essence.trim(), parameters };
@@ -36,7 +36,7 @@ const ESSENCE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 /** Splits at semicolons outside of quotes. In quotes, a backslash escapes. */
-function partsOf(header: string): readonly string[] {
+function splitParts(header: string): readonly string[] {
   const parts: string[] = [];
   let from = 0;
   let isQuoted = false;
@@ -52,7 +52,7 @@ function partsOf(header: string): readonly string[] {
 }
 
 /** Reads a parameter. Refuses a backslash in quotes, which only some targets read as an escape. */
-function parameterOf(part: string): readonly [name: string, value: string] | null {
+function parseParameter(part: string): readonly [name: string, value: string] | null {
   const equals = part.indexOf("=");
   const [name, written] = [part.slice(0, Math.max(equals, 0)), part.slice(equals + 1)];
   const isQuoted = written.length > 1 && written.startsWith('"') && written.endsWith('"');

@@ -3,8 +3,8 @@ import { refusedPlace, singlePathOf } from "../../db/libsql/inspect.ts";
 import { databaseExists, openStore } from "../../db/open.ts";
 import { codeOf } from "../../db/sql/errors.ts";
 import type { Config } from "../config/config.ts";
-import { addressOf } from "../config/values.ts";
-import { fingerprint, keyFileOf, KeyChanged, loadMasterKey } from "../crypto/master-key.ts";
+import { databaseAddress } from "../config/values.ts";
+import { fingerprint, keyFileFor, KeyChanged, loadMasterKey } from "../crypto/master-key.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import { type Store, StoreUnavailable } from "../core/store.ts";
@@ -93,7 +93,7 @@ async function open(
   onWait: () => void,
 ): Promise<EncryptedStore> {
   const { clock, ids, onFatal, onAway, onUnreadable, nodeId = ids.node() } = deps;
-  const { url, authToken } = addressOf(database);
+  const { url, authToken } = databaseAddress(database);
   if (database.kind === "file") {
     const { path } = database;
     singlePathOf(path);
@@ -101,7 +101,7 @@ async function open(
     if (refusedPlace(path)?.place === path) throw new Error("The database file can't be written.");
   }
   const random = (count: number) => ids.bytes(count);
-  const keyFile = database.kind === "file" ? keyFileOf(database.path) : null;
+  const keyFile = database.kind === "file" ? keyFileFor(database.path) : null;
   const oldKeyFile = secretKey === null && keyFile !== null && existsSync(keyFile) ? keyFile : null;
   const masterKey = loadMasterKey({
     secretKey,

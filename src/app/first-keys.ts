@@ -6,7 +6,7 @@ import { welcomeUrl } from "../accounts/welcome-links.ts";
 import { COMMAND } from "../config/commit.ts";
 import type { Config } from "../config/config.ts";
 import type { Database, LogLevel } from "../config/values.ts";
-import { errorCodeOf, syncFolder, writeDurably } from "../crypto/master-key.ts";
+import { errorCode, syncFolder, writeDurably } from "../crypto/master-key.ts";
 import type { LogFields } from "../observability/log.ts";
 import type { Paint } from "../observability/terminal.ts";
 
@@ -15,7 +15,7 @@ export interface StartOutput {
   /** Writes the text. Returns whether all of it was written. */
   readonly say: (text: string) => boolean;
   /** A line of JSON for an event, regardless of the log level; null: people read the output as text. */
-  readonly lineOf: ((level: LogLevel, event: string, fields: LogFields) => string) | null;
+  readonly formatLine: ((level: LogLevel, event: string, fields: LogFields) => string) | null;
   /** The output ends up in a log, so it must not contain keys. */
   readonly isLogged: boolean;
   readonly paint: Paint;
@@ -25,11 +25,11 @@ export interface StartOutput {
 export function printFirstKeys(
   config: Config,
   keys: FirstKeys,
-  { say, lineOf, isLogged, paint }: StartOutput,
+  { say, formatLine, isLogged, paint }: StartOutput,
 ): boolean {
   const { baseUrl: url } = config;
   const print = (text: string, level: LogLevel, event: string, fields: LogFields) =>
-    say(lineOf === null ? text : lineOf(level, event, fields));
+    say(formatLine === null ? text : formatLine(level, event, fields));
   if (!isLogged) {
     const { ownerKey, agentKey, welcomeToken } = keys;
     return print(firstKeysText(config, keys, paint), "info", "service.first_keys", {
@@ -41,7 +41,7 @@ export function printFirstKeys(
       welcome_url: welcomeToken === null ? undefined : welcomeUrl(config, welcomeToken),
     });
   }
-  const file = firstKeysFileOf(config.database);
+  const file = firstKeysFile(config.database);
   try {
     writeFirstKeys(file, firstKeysText(config, keys));
   } catch (error) {
@@ -59,12 +59,12 @@ export function printFirstKeys(
 
 /** A notice for the operator while the file of the first keys exists; else null. */
 export function firstKeysNotice(database: Database): string | null {
-  const file = firstKeysFileOf(database);
+  const file = firstKeysFile(database);
   return existsSync(file) ? `The first keys are still in ${file}. Delete the file once you have read it.` : null;
 }
 
 /** The file of the first keys: next to the database, or in the working directory if the database is remote. */
-function firstKeysFileOf(database: Database): string {
+function firstKeysFile(database: Database): string {
   return resolve(database.kind === "file" ? `${database.path}.first-keys` : "outgate.first-keys");
 }
 
@@ -79,7 +79,7 @@ function writeFirstKeys(file: string, text: string): void {
     syncFolder(dirname(file));
   } catch (cause) {
     rmSync(partial, { force: true });
-    throw new Error(`The first keys can't be written to ${file} (${errorCodeOf(cause)}).`, { cause });
+    throw new Error(`The first keys can't be written to ${file} (${errorCode(cause)}).`, { cause });
   }
 }
 

@@ -42,9 +42,9 @@ export type HttpSettings = ReturnType<typeof httpSettings>;
 
 /** Creates the HTTP server with all routes: the API, the pages, and `others` such as /mcp. */
 export function createHttp(services: RouteServices, settings: HttpSettings, others: readonly AnyElysia[] = []): Http {
-  const { actionService, receiptUrl, pauseOf } = services;
+  const { actionService, receiptUrl, findPause } = services;
   const { clock, draining, baseUrl } = settings;
-  const serialize = createActionSerializer(clock, receiptUrl, pauseOf);
+  const serialize = createActionSerializer(clock, receiptUrl, findPause);
   // An event describes the past, so it doesn't show a pause that is in force now.
   const serializeEvent = createActionSerializer(clock, receiptUrl, () => null);
   // One for the API and the pages: they share the limit of open exports.

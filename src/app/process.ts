@@ -20,7 +20,7 @@ const SAME_SIGNAL_MS = 200;
 const TEXT_COLUMNS = 100;
 
 /** How the output looks. */
-export function terminalOf({ logFormat }: Config, env: Env, fd: 1 | 2) {
+export function findTerminal({ logFormat }: Config, env: Env, fd: 1 | 2) {
   const isTty = isatty(fd);
   const stream = fd === 1 ? process.stdout : process.stderr;
   return {
@@ -35,7 +35,7 @@ export function terminalOf({ logFormat }: Config, env: Env, fd: 1 | 2) {
 interface Output {
   readonly log: LineLog;
   readonly say: (text: string) => boolean;
-  readonly terminal: ReturnType<typeof terminalOf>;
+  readonly terminal: ReturnType<typeof findTerminal>;
 }
 
 /** Says that the service has started, and what the operator should know. */
@@ -101,7 +101,7 @@ export async function announceFirstKeys(
     const text = insteadOfKeys(app.config);
     const message = text.trim().replaceAll("\n", " ");
     if (message === "") return;
-    output.say(output.lineOf === null ? text : output.lineOf("info", "service.notice", { message }));
+    output.say(output.formatLine === null ? text : output.formatLine("info", "service.notice", { message }));
     return;
   }
   const { printFirstKeys } = await import("./first-keys.ts");

@@ -1,5 +1,5 @@
 import type { Action, Decision, Operation } from "../core/action.ts";
-import { type Audited, auditOf } from "../core/audit.ts";
+import { type Audited, auditEntry } from "../core/audit.ts";
 import {
   approve,
   cancel,
@@ -11,13 +11,13 @@ import {
   sendNow,
   staleDecision,
 } from "../core/changes.ts";
-import { type HashOf, requestDigest } from "../core/dedupe.ts";
+import { type HashText, requestDigest } from "../core/dedupe.ts";
 import { DomainError, notFound } from "../core/domain-error.ts";
 import type { Grant } from "../core/grant.ts";
 import { type Judge, judgeAgain, judgeByCounts } from "../core/judge.ts";
-import { budgetOf } from "../core/key-limits.ts";
+import { keyBudget } from "../core/key-limits.ts";
 import { DECIDE_TRIES_MAX, HELD_PER_KEY_MAX } from "../core/limits.ts";
-import { creatorOf, decide, mayApproveIt, needsListedCallback, NO_COUNTS, ruleRefusal } from "../core/policy.ts";
+import { limitedCreator, decide, mayApproveIt, needsListedCallback, NO_COUNTS, ruleRefusal } from "../core/policy.ts";
 import { entryOfDecision, entryOfRequest } from "../core/rejections.ts";
 import {
   authorize,
@@ -28,7 +28,7 @@ import {
   rolesThatMay,
   unauthorized,
 } from "../core/roles.ts";
-import { countedOf, type RuleCount } from "../core/account-rules.ts";
+import { toStoredCount, type RuleCount } from "../core/account-rules.ts";
 import { type Decider, NO_FILTER } from "../core/store.ts";
 import type { CredentialUse } from "../credentials/use.ts";
 import type { GrantService } from "../grants/grants.ts";
@@ -42,12 +42,12 @@ import type { Recipients } from "./recipients.ts";
 export interface DecisionNeeds {
   readonly enqueue: Enqueue;
   readonly recipients: Pick<Recipients, "boundByRules" | "factsFor">;
-  readonly hashOf: HashOf;
+  readonly hashText: HashText;
   /**
    * Identifies what a person is shown. It is keyed and differs for each action, since a plain digest would let whoever sees a
    * request masked test guesses of its values, as of a password.
    */
-  readonly digestOf: (action: Action) => string;
+  readonly actionDigest: (action: Action) => string;
   readonly rules: Judge;
   readonly grantService: GrantService;
   readonly credentials: CredentialUse;
@@ -71,14 +71,14 @@ type Verdict = (action: Action, input: DecisionInput, caller: Caller) => Decided
  *   comes before the time that the target asked for; and whatever the policy refuses.
  */
 export function createDecisions({ clock, bus, metrics, log, store }: AppContext, needs: DecisionNeeds) {
-  const { enqueue, recipients, hashOf, digestOf, rules, grantService, credentials } = needs;
+  const { enqueue, recipients, hashText, actionDigest, rules, grantService, credentials } = needs;
   const { accounts, actions, links, rejections, team } = store;
 
   /**
    * Who must still be allowed to decide in the commit; null: the service itself. Throws if they may not by now. When `isFirst`, a person
    * and a key were just checked.
    */
-  const deciderOf = async (
+  const toDecider = async (
     { accountId, personId, keyId, actor, clearsUp }: Caller,
     operation: Operation,
     { id, run }: Action,
@@ -105,7 +105,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
   /** The listed callback hosts, if another key created the action and this caller's callbacks must be listed; else null. */
   const callbackHostsFor = async (action: Action, caller: Caller): Promise<readonly string[] | null> => {
     if (action.callback === null) return null;
-    const own = creatorOf(caller);
+    const own = limitedCreator(caller);
     const creator = recipients.boundByRules(caller.accountId, own);
     // A caller's own action was checked when it was created, though perhaps before there were rules.
     if ((action.keyId === caller.keyId && creator === own) || !needsListedCallback(creator)) return null;
@@ -114,8 +114,8 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
   };
 
   const countsFor = async (action: Action, { reason, now }: DecisionInput, caller: Caller) => {
-    const entry = entryOfRequest(action, { caller, reason }, hashOf);
-    const budget = budgetOf(caller, now);
+    const entry = entryOfRequest(action, { caller, reason }, hashText);
+    const budget = keyBudget(caller, now);
     return {
       heldCount: action.approve
         ? await actions.heldTotal(action.accountId, { ...NO_FILTER, keyId: action.keyId }, HELD_PER_KEY_MAX)
@@ -143,7 +143,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
     if (change instanceof DomainError) return change;
     const refused = await credentials.refusalToRepeat(caller, action);
     if (refused !== null) return refused;
-    const retryAfter = retryAfterOf(action);
+    const retryAfter = readRetryAfter(action);
     // Only a run that a person approves may wait for its `run_at` again.
     const when = isRetry && action.approve ? { now } : { now, due: now };
     const judgeBy = (beyond?: readonly RuleCount[]) => judgeAgain(rules, action, caller, when, beyond);
@@ -165,10 +165,10 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
     if (decision.kind === "refuse") return decision.error;
     if (!isRetry) return change;
     const hasCounted = counts.length > 0 || action.counted.length > 0;
-    const counted = hasCounted ? { after: { ...change.after, counted: counts.map(countedOf) } } : {};
+    const counted = hasCounted ? { after: { ...change.after, counted: counts.map(toStoredCount) } } : {};
     const run = { ...change, ...counted, counts };
     if (action.dedupe === null) return run;
-    const holder = await actions.holderOf(action.accountId, "dedupe", action.dedupe, now);
+    const holder = await actions.keyHolder(action.accountId, "dedupe", action.dedupe, now);
     if (holder === null || holder.id === action.id) return run;
     return new DomainError(
       "not_retryable",
@@ -184,7 +184,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
         const { ruling } = await judgeAgain(rules, action, caller, input);
         if (ruling !== null && ruling.effect !== "allow") return ruleRefusal(ruling) ?? beyondElicitation(action);
       }
-      return approve(action, { ...input, digest: requestDigest(action, hashOf) });
+      return approve(action, { ...input, digest: requestDigest(action, hashText) });
     },
     cancel,
     retry: (action, input, caller) => sendAgain("retry", action, input, caller),
@@ -201,7 +201,7 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
         requireMayChange(caller, action);
         const now = clock.now();
         const stale = expected === undefined ? null : staleDecision(operation, action, expected);
-        if (expected?.digest !== undefined && expected.digest !== digestOf(action))
+        if (expected?.digest !== undefined && expected.digest !== actionDigest(action))
           throw stale ?? new OtherRequest(operation, action);
         const { actor, via } = caller;
         const own = { actor, reason, now, isWithdrawal: isWithdrawal(caller) };
@@ -211,12 +211,12 @@ export function createDecisions({ clock, bus, metrics, log, store }: AppContext,
         const { counts = [], ...change } = decided;
         const { after } = change;
         const grant = terms === undefined ? null : await grantService.make(caller, action, terms);
-        const decider = await deciderOf(caller, operation, action, tries === 0);
+        const decider = await toDecider(caller, operation, action, tries === 0);
         const outbox = enqueue(after, now, change.events);
-        const audit = auditOf(caller, auditedOf(name, change, { reason, grant }), now);
-        const rejection = name === "sendNow" ? null : entryOfDecision(operation, action, { caller, reason }, hashOf);
+        const audit = auditEntry(caller, toAudited(name, change, { reason, grant }), now);
+        const rejection = name === "sendNow" ? null : entryOfDecision(operation, action, { caller, reason }, hashText);
         // A retry counts as a create; an attempt never does.
-        const budget = name === "retry" ? budgetOf(caller, now) : null;
+        const budget = name === "retry" ? keyBudget(caller, now) : null;
         const counted = budget === null ? {} : { budget };
         if (await actions.apply({ change, at: now, outbox, audit, rejection, grant, counts, decider, ...counted })) {
           if (name !== "sendNow") metrics.decided(operation);
@@ -277,7 +277,7 @@ export function endedAs(decision: Decision, { status, approvedAt }: Action): boo
   return decision === "approve" ? approvedAt !== null : status === "cancelled" && approvedAt === null;
 }
 
-function auditedOf(
+function toAudited(
   operation: Operation | "sendNow",
   { after, events }: Change,
   { reason, grant }: { readonly reason: string | null; readonly grant: Grant | null },
@@ -304,7 +304,7 @@ function beyondElicitation({ id }: Action): DomainError {
 }
 
 /** The `Retry-After` of the last answer; null: it has none. */
-export function retryAfterOf({ run, result, lateResult }: Action): string | null {
+export function readRetryAfter({ run, result, lateResult }: Action): string | null {
   const late = lateResult?.run === run ? lateResult.responseHeaders : null;
   return keptRetryAfter(late) ?? keptRetryAfter(result?.responseHeaders ?? null);
 }

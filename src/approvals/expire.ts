@@ -12,12 +12,12 @@ type Expire = (now: Date, stop: AbortSignal) => Promise<void>;
 
 /** Enforces `APPROVAL_TTL_HOURS`. */
 export function createExpire(app: AppContext, enqueue: Enqueue, hoursMax: number): Expire {
-  const untilOf = (now: Date) => new Date(now.getTime() - hoursMax * HOUR_MS);
+  const heldBefore = (now: Date) => new Date(now.getTime() - hoursMax * HOUR_MS);
   return expiry<HeldAction>(app, enqueue, {
     event: "approvals.expired",
     pageMax: EXPIRE_SCAN_ROWS_MAX,
-    find: (now, after, limit) => app.store.upkeep.held(untilOf(now), after?.id ?? "", limit),
-    isOver: ({ heldAt }, now) => heldAt <= untilOf(now),
+    find: (now, after, limit) => app.store.upkeep.held(heldBefore(now), after?.id ?? "", limit),
+    isOver: ({ heldAt }, now) => heldAt <= heldBefore(now),
     change: (action, held, now) => expire(action, { ...held, hoursMax }, now),
   });
 }

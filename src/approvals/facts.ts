@@ -1,17 +1,17 @@
 import { utcFormat } from "../core/clock.ts";
 import Type, { type Static } from "typebox";
-import { runAtOf, REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts, unknownExtras } from "../core/action.ts";
+import { requestedRunAt, REQUESTER_LABELS, REQUESTER_TEXTS, requesterTexts, unknownExtras } from "../core/action.ts";
 import { type ActionPolicy, policySource } from "../core/action-policy.ts";
 import { type Actor, describeActor, type Viewer } from "../core/roles.ts";
 import { describeCredential, type RequestedCredential } from "../core/credential.ts";
 import { plainText, run as runSchema, choice } from "../api/schema-helpers.ts";
 import { EARLIER_REJECTIONS_SHOWN_MAX, UNKNOWN_EXTRAS_CHARS_SHOWN } from "../core/limits.ts";
 import { asSent, hiddenValuesText, maskedActor, maskedEarlier } from "../receipts/masked-action.ts";
-import { type MaskedAction, storedOf } from "../receipts/seen-action.ts";
+import { type MaskedAction, storedAction } from "../receipts/seen-action.ts";
 import { bodyKindText } from "../receipts/mask-body.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { EarlierRejection, RequestHistory } from "../core/rejections.ts";
-import { type CredentialState, type KeyEnd, RISK_LEVELS, RISKS, risksOf } from "./risks.ts";
+import { type CredentialState, type KeyEnd, RISK_LEVELS, RISKS, findRisks } from "./risks.ts";
 import type { Extras } from "../core/extras-schema.ts";
 
 /**
@@ -122,7 +122,7 @@ export function maskedFacts(action: MaskedAction, history: DecisionHistory, base
   const { viewer, hiddenValues, hiddenInHeaders = 0, extras } = action;
   const { url } = asSent(action);
   const reason = history.reason === null ? null : maskText(history.reason, viewer);
-  const runAt = runAtOf(action);
+  const runAt = requestedRunAt(action);
   const rejections = maskedEarlier(history.rejections, viewer);
   const { credential } = extras;
   const rows: readonly FactRow[] = [
@@ -154,15 +154,15 @@ export function maskedFacts(action: MaskedAction, history: DecisionHistory, base
   const hiddenOutsideHeaders = hiddenValues - hiddenInHeaders;
   return {
     facts,
-    risks: risksOf({ ...storedOf(action), ...history, rejections, keyEnd, seenUrl: url, hiddenOutsideHeaders }),
+    risks: findRisks({ ...storedAction(action), ...history, rejections, keyEnd, seenUrl: url, hiddenOutsideHeaders }),
   };
 }
 
 /** What is unusual about a request that nobody has to decide on. */
 export function risksOfRequest(action: MaskedAction, { isReasonRead }: { readonly isReasonRead: boolean }) {
-  const stored = storedOf(action);
+  const stored = storedAction(action);
   const reason = isReasonRead ? (stored.extras.reason ?? null) : null;
-  return risksOf({ ...stored, ...NO_HISTORY, reason, seenUrl: asSent(action).url });
+  return findRisks({ ...stored, ...NO_HISTORY, reason, seenUrl: asSent(action).url });
 }
 
 function maskedEnd(end: KeyEnd | null, viewer: Viewer): KeyEnd | null {

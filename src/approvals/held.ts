@@ -6,8 +6,8 @@ import { authorize, type Caller } from "../core/roles.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
 import type { CredentialState, KeyEnd } from "./risks.ts";
 import { HELD_COUNTED_MAX, HELD_HOSTS_SHOWN_MAX, HELD_LISTED_MAX } from "../core/limits.ts";
-import { digestsOf } from "../core/rejections.ts";
-import type { HashOf } from "../core/dedupe.ts";
+import { requestDigests } from "../core/rejections.ts";
+import type { HashText } from "../core/dedupe.ts";
 import type { Log } from "../observability/log.ts";
 import type { ApiKey } from "../core/account-store.ts";
 
@@ -20,7 +20,7 @@ export function logHeld(log: Pick<Log, "info">, { id, accountId, method, host, r
 type Histories = ReadonlyMap<string, DecisionHistory>;
 
 /** Reads the history of one action. It does not authorize; the caller must. */
-export type HistoryOf = (action: Action) => Promise<DecisionHistory>;
+export type ReadHistory = (action: Action) => Promise<DecisionHistory>;
 
 export type Held = ReturnType<typeof createHeld>;
 
@@ -30,19 +30,19 @@ export type Inbox = Awaited<ReturnType<Held["held"]>>;
 /** Reads held actions with their histories. */
 export function createHeld(
   { clock, store }: AppContext,
-  hashOf: HashOf,
-  credentials: { readonly stateOf: (action: Action) => CredentialState | null },
+  hashText: HashText,
+  credentials: { readonly findCredentialState: (action: Action) => CredentialState | null },
 ) {
   const { actions, accounts, rejections } = store;
-  const historiesOf = async (accountId: string, some: readonly Action[]): Promise<Histories> => {
+  const readHistories = async (accountId: string, some: readonly Action[]): Promise<Histories> => {
     const now = clock.now();
     const yieldTurn = createYield(clock);
-    const known: (readonly [Action, ReturnType<typeof digestsOf>])[] = [];
+    const known: (readonly [Action, ReturnType<typeof requestDigests>])[] = [];
     for (const action of some) {
-      known.push([action, digestsOf(action, hashOf)]);
+      known.push([action, requestDigests(action, hashText)]);
       await yieldTurn();
     }
-    const requestOf = async ([action, digests]: (typeof known)[number]) => {
+    const countRequest = async ([action, digests]: (typeof known)[number]) => {
       const { keyId } = action;
       const [earlier, similarRejections] = await Promise.all([
         rejections.earlier(action, digests.digest, now),
@@ -53,26 +53,26 @@ export function createHeld(
     const keyIds = [...new Set(some.map(({ keyId }) => keyId).filter((keyId) => keyId !== ""))];
     const [approved, requests, keys] = await Promise.all([
       actions.approvedHosts(accountId, some),
-      Promise.all(known.map(requestOf)),
+      Promise.all(known.map(countRequest)),
       Promise.all(keyIds.map((keyId) => accounts.findKey(accountId, keyId))),
     ]);
-    const ends = new Map(keys.map((key, at) => [keyIds[at], key === null ? null : keyEndOf(key, now)]));
+    const ends = new Map(keys.map((key, at) => [keyIds[at], key === null ? null : findKeyEnd(key, now)]));
     const histories = some.map((action, at) => {
       const isNewHost = !approved.has(hostOfKey(action));
       const keyEnd = ends.get(action.keyId) ?? null;
       return [
         action.id,
-        { ...NO_HISTORY, ...requests[at], isNewHost, keyEnd, credentialState: credentials.stateOf(action) },
+        { ...NO_HISTORY, ...requests[at], isNewHost, keyEnd, credentialState: credentials.findCredentialState(action) },
       ] as const;
     });
     return new Map(histories);
   };
 
-  const historyOf: HistoryOf = async (action) =>
-    (await historiesOf(action.accountId, [action])).get(action.id) ?? NO_HISTORY;
+  const readHistory: ReadHistory = async (action) =>
+    (await readHistories(action.accountId, [action])).get(action.id) ?? NO_HISTORY;
 
   return {
-    historyOf,
+    readHistory,
 
     /**
      * One page of held actions, oldest first, so that new ones never move those that the reader is looking at. On a page,
@@ -99,7 +99,7 @@ export function createHeld(
         /** The hosts with held actions, most first. */
         hosts: hosts.slice(0, HELD_HOSTS_SHOWN_MAX).toSorted((a, b) => b.count - a.count),
         hasMoreHosts: hosts.length > HELD_HOSTS_SHOWN_MAX,
-        histories: await historiesOf(accountId, page.actions),
+        histories: await readHistories(accountId, page.actions),
       };
     },
 
@@ -107,13 +107,13 @@ export function createHeld(
     async heldAmong(caller: Caller, ids: readonly string[]) {
       authorize(caller, "read");
       const found = await actions.heldAmong(caller.accountId, ids);
-      return { actions: found, histories: await historiesOf(caller.accountId, found) };
+      return { actions: found, histories: await readHistories(caller.accountId, found) };
     },
   };
 }
 
 /** How a key has ended; null: it is live. */
-function keyEndOf({ revokedAt, revokedBy, expiresAt }: ApiKey, now: Date): KeyEnd | null {
+function findKeyEnd({ revokedAt, revokedBy, expiresAt }: ApiKey, now: Date): KeyEnd | null {
   if (revokedAt !== null) return { kind: "revoked", by: revokedBy, agoMs: now.getTime() - revokedAt.getTime() };
   if (expiresAt === null || expiresAt > now) return null;
   return { kind: "expired", by: null, agoMs: now.getTime() - expiresAt.getTime() };

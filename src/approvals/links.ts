@@ -8,19 +8,28 @@ import { isHeldIn, OtherRequest, type Decide } from "../core/changes.ts";
 import { type DecisionHistory, NO_HISTORY } from "./facts.ts";
 import { isAlreadyDecided } from "./decide.ts";
 import type { Recipients } from "./recipients.ts";
-import type { HistoryOf } from "./held.ts";
+import type { ReadHistory } from "./held.ts";
 
 /**
  * Creates the two links of the action's current run, as whole URLs, with their expiry. If it is called again, such as after a
  * crash before the mail was sent, it returns the same links and expiry. The store keeps only their hashes, durably. `baseUrl`: the
  * public URL, without a trailing slash; never from a request's `Host`, which an attacker could choose.
  */
-export function createLinksOf(links: LinkStore, secrets: Pick<Secrets, "approvalToken" | "hash">, baseUrl: string) {
+export function createMakeLinks(links: LinkStore, secrets: Pick<Secrets, "approvalToken" | "hash">, baseUrl: string) {
   return async ({ id: actionId, run }: Action, now: Date) => {
-    const tokenOf = (decision: ApprovalLink["decision"]) => secrets.approvalToken({ actionId, run, decision });
-    const kept = DECISIONS.map((decision) => ({ actionId, run, decision, hash: secrets.hash(tokenOf(decision)) }));
+    const decisionToken = (decision: ApprovalLink["decision"]) => secrets.approvalToken({ actionId, run, decision });
+    const kept = DECISIONS.map((decision) => ({
+      actionId,
+      run,
+      decision,
+      hash: secrets.hash(decisionToken(decision)),
+    }));
     const expiresAt = await links.keep(kept, new Date(now.getTime() + APPROVAL_LINK_MS));
-    return { approve: `${baseUrl}/a/${tokenOf("approve")}`, reject: `${baseUrl}/a/${tokenOf("reject")}`, expiresAt };
+    return {
+      approve: `${baseUrl}/a/${decisionToken("approve")}`,
+      reject: `${baseUrl}/a/${decisionToken("reject")}`,
+      expiresAt,
+    };
   };
 }
 
@@ -67,9 +76,9 @@ interface LinkDecision extends Pick<OpenedLink, "decision"> {
 export function createFollowLink(
   { clock, config, store }: AppContext,
   secrets: Secrets,
-  actionService: Readonly<Record<"approve" | "cancel", Decide>> & { readonly digestOf: (action: Action) => string },
+  actionService: Readonly<Record<"approve" | "cancel", Decide>> & { readonly actionDigest: (action: Action) => string },
   recipients: Pick<Recipients, "mayMail">,
-  historyOf: HistoryOf,
+  readHistory: ReadHistory,
 ) {
   const { actions, links } = store;
   const open = async (token: string): Promise<OpenedLink | null> => {
@@ -84,8 +93,8 @@ export function createFollowLink(
     // The recipient may have been removed from the account or from APPROVERS since the mail was sent.
     const isLive = isOpen && (await recipients.mayMail(action.accountId, action.creator, action.notifyEmail ?? ""));
     if (!isLive) return { action, decision, expiresAt, isLive, history: NO_HISTORY, digest: "" };
-    const digest = actionService.digestOf(action);
-    return { action, decision, expiresAt, isLive, history: await historyOf(action), digest };
+    const digest = actionService.actionDigest(action);
+    return { action, decision, expiresAt, isLive, history: await readHistory(action), digest };
   };
   return {
     /** Reads a link and changes nothing. Null: there is no such link. */

@@ -1,5 +1,5 @@
 import type { SeenAction } from "../receipts/seen-action.ts";
-import { bodyMemberOf, formPairs, isJsonMember } from "../core/body.ts";
+import { usedBodyMember, formPairs, isJsonMember } from "../core/body.ts";
 import {
   LOOK_ALIKE_BODY_CHARS_MAX,
   LOOK_ALIKE_COLUMNS_MAX,
@@ -144,7 +144,7 @@ function queryPairs(query: string): readonly (readonly [name: string, value: str
 /** The fields of a body; null: it can't be compared. */
 function bodyFields(action: SeenAction): readonly Field[] | null {
   const { body } = action;
-  const member = bodyMemberOf(action);
+  const member = usedBodyMember(action);
   if (body === null || member === null) return [];
   if (body.length > LOOK_ALIKE_BODY_CHARS_MAX || member === "base64") return null;
   if (member === "form") return named("body", formPairs(body));
@@ -259,7 +259,7 @@ interface NumberRange {
 }
 
 /** The range to show for a group, of an amount if there is one. Null: no number in the bodies differs. */
-export function rangeOf(differing: readonly DifferingField[]): NumberRange | null {
+export function numberRange(differing: readonly DifferingField[]): NumberRange | null {
   const ranges = differing.filter(({ place }) => place === "body").flatMap(rangeIn);
   const isAmount = ({ name }: NumberRange) => AMOUNT.test(name);
   return ranges.find(isAmount) ?? ranges.find(({ name }) => !isIdentifier(name)) ?? null;

@@ -33,7 +33,7 @@ export function createRecipients({ config: { approvers }, store }: AppContext, r
     boundByRules,
     factsFor,
     /** Who created an action. A key that is not found counts as one with limits. */
-    async creatorOf({ accountId, keyId, creator }: Action): Promise<LimitedCreator> {
+    async findCreator({ accountId, keyId, creator }: Action): Promise<LimitedCreator> {
       const key = keyId === "" ? null : await accounts.findKey(accountId, keyId);
       return { ...creator, isLimited: keyId !== "" && (key === null || isLimited(key)) };
     },

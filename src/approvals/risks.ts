@@ -1,5 +1,5 @@
 import { type Action, formatSize, isLateSuccess, REQUESTER_TEXTS, requesterTexts } from "../core/action.ts";
-import { bodyMemberOf, formPairs, sentBytes } from "../core/body.ts";
+import { usedBodyMember, formPairs, sentBytes } from "../core/body.ts";
 import { type MethodOverride, methodOverrides, plainHeaderName } from "../core/method-overrides.ts";
 import { type Actor, describeActor } from "../core/roles.ts";
 import {
@@ -44,7 +44,7 @@ type RiskName = (typeof RISKS)[number];
 const DANGERS: ReadonlySet<RiskName> = new Set(["already_done", "key_revoked", "key_expired", "rejected"]);
 
 /** A first call to a host is only a note: it is nothing unusual in itself. */
-function levelOf(name: RiskName): (typeof RISK_LEVELS)[number] {
+function riskLevel(name: RiskName): (typeof RISK_LEVELS)[number] {
   if (DANGERS.has(name)) return "danger";
   return name === "new_host" ? "note" : "warning";
 }
@@ -91,8 +91,8 @@ export interface RiskInput extends Pick<
 }
 
 /** The risks of a request. Pure; linear in the length of its texts. */
-export function risksOf(request: RiskInput): Risk[] {
-  const texts = textsOf(request);
+export function findRisks(request: RiskInput): Risk[] {
+  const texts = requestTexts(request);
   const overrides = methodOverrides(request).filter(({ method }) => method !== request.method);
   const hidden = texts.filter(([, text]) => hasUnseen(text)).map(([part]) => part);
   const mixed = [
@@ -108,25 +108,25 @@ export function risksOf(request: RiskInput): Risk[] {
     similar_rejected:
       similarRejections === 0
         ? null
-        : `Similar requests of this key were rejected ${timesOf(similarRejections, SIMILAR_REJECTIONS_COUNTED_MAX)} in 24 h.`,
+        : `Similar requests of this key were rejected ${timesText(similarRejections, SIMILAR_REJECTIONS_COUNTED_MAX)} in 24 h.`,
     credential: credentialText(request),
     new_host: request.isNewHost
       ? `New host: no approved call of this key to ${request.host} has completed so far.`
       : null,
-    deletes: deletionOf(request, overrides),
-    other_method: otherMethodOf(overrides),
+    deletes: deletionRisk(request, overrides),
+    other_method: otherMethod(overrides),
     hidden_characters: hidden.length === 0 ? null : `Characters that cannot be seen are in ${LIST.format(hidden)}.`,
     mixed_scripts: mixed.length === 0 ? null : `Letters that can pass for others are in ${LIST.format(mixed)}.`,
     coded_letters: CODED_LETTER.test(request.seenUrl)
       ? `Plain letters of the URL are percent-encoded. Decoded, its path is ${decodeUnreserved(pathIn(request.seenUrl))}`
       : null,
-    size: sizeOf(request),
+    size: sizeRisk(request),
     hidden_values: hiddenText(hiddenOutsideHeaders),
-    callback_host: callbackOf(request),
+    callback_host: callbackRisk(request),
   };
   return RISKS.flatMap((name) => {
     const text = risks[name];
-    return text === null ? [] : [{ name, level: levelOf(name), text }];
+    return text === null ? [] : [{ name, level: riskLevel(name), text }];
   });
 }
 
@@ -150,7 +150,7 @@ function rejectedText({ rejections }: RiskInput): string | null {
   const rejected = rejections.filter(({ kind }) => kind === "rejected");
   const last = rejected.at(-1);
   if (last === undefined) return null;
-  const times = timesOf(rejected.length, EARLIER_REJECTIONS_SHOWN_MAX);
+  const times = timesText(rejected.length, EARLIER_REJECTIONS_SHOWN_MAX);
   const by = `${rejected.length === 1 ? "by" : "last by"} ${describeActor(last.by).name}`;
   const reason = rejectionReason(rejections);
   return `This same request was rejected ${times} in 24 h, ${by}${reason === null ? "." : `: “${reason}”`}`;
@@ -170,7 +170,7 @@ function hiddenText(count: number): string | null {
 }
 
 /** "once", "3 times"; from `countedMax` on, "at least 10 times". */
-function timesOf(count: number, countedMax: number): string {
+function timesText(count: number, countedMax: number): string {
   if (count === 1) return "once";
   return `${count >= countedMax ? "at least " : ""}${count} times`;
 }
@@ -189,7 +189,7 @@ function pathIn(url: string): string {
 /** A percent-encoded letter or digit, which needs no encoding in a URL. */
 const CODED_LETTER = /%(?:3[0-9]|[46][1-9a-f]|[57][0-9a])/i;
 
-function deletionOf({ method, headers }: RiskInput, overrides: readonly MethodOverride[]): string | null {
+function deletionRisk({ method, headers }: RiskInput, overrides: readonly MethodOverride[]): string | null {
   if (method === "DELETE") return "It deletes: the method is DELETE.";
   const names = Object.keys(headers ?? {}).filter((name) => NAMES_AN_OPERATION.has(plainHeaderName(name)));
   const name = names.find((one) => DELETION.test(headers?.[one] ?? ""));
@@ -199,7 +199,7 @@ function deletionOf({ method, headers }: RiskInput, overrides: readonly MethodOv
 }
 
 /** Leaves out DELETE, which is a risk of its own. */
-function otherMethodOf(overrides: readonly MethodOverride[]): string | null {
+function otherMethod(overrides: readonly MethodOverride[]): string | null {
   const others = overrides.filter(({ method }) => method !== "DELETE");
   const named = [...new Set(others.map(({ method, place }) => `the ${place} names ${method}`))];
   const more = named.length - RISK_OVERRIDES_SHOWN_MAX;
@@ -212,7 +212,7 @@ const NAMES_AN_OPERATION = new Set(["soapaction", "x-amz-target"]);
 
 const DELETION = /delete|remove|destroy|drop|purge|terminate|truncate|erase|wipe/i;
 
-function sizeOf(request: RiskInput): string | null {
+function sizeRisk(request: RiskInput): string | null {
   const { url, headers } = request;
   const headerBytes = Object.entries(headers ?? {}).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
   const bodyBytes = sentBytes(request);
@@ -224,13 +224,13 @@ function sizeOf(request: RiskInput): string | null {
   return parts.length === 0 ? null : `Unusually large: ${LIST.format(parts)}.`;
 }
 
-function callbackOf({ callback, hostname }: RiskInput): string | null {
+function callbackRisk({ callback, hostname }: RiskInput): string | null {
   const target = callback === null ? null : normalTarget(callback);
   return target === null || target.hostname === hostname ? null : `Its callback goes to another host: ${target.host}.`;
 }
 
 /** The texts that may contain hidden characters, decoded as the target reads them, each with the name of its part. */
-function textsOf(request: RiskInput): readonly (readonly [part: string, text: string])[] {
+function requestTexts(request: RiskInput): readonly (readonly [part: string, text: string])[] {
   const { url, headers, createdBy, reason } = request;
   const said = requesterTexts(request, reason);
   return [
@@ -257,7 +257,7 @@ function textsOf(request: RiskInput): readonly (readonly [part: string, text: st
  */
 function textOfBody(request: RiskInput): string {
   const { body } = request;
-  const member = bodyMemberOf(request);
+  const member = usedBodyMember(request);
   if (body === null) return "";
   // Four characters are three bytes.
   const charsMax = member === "base64" ? Math.ceil(RISK_DECODED_CHARS_MAX / 3) * 4 : RISK_DECODED_CHARS_MAX;

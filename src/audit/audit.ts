@@ -8,7 +8,7 @@ import {
   type AuditFilter,
   type AuditStore,
   type Audited,
-  auditOf,
+  auditEntry,
   type AuditPage,
   type AuditRow,
 } from "../core/audit.ts";
@@ -22,7 +22,7 @@ import {
 } from "../core/limits.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
-import { jsonOf, prefersNdjson, streamOf } from "../http/response.ts";
+import { jsonResponse, prefersNdjson, toStream } from "../http/response.ts";
 
 /** `limit` null: the default of a page, or everything for an export. */
 type AuditRequest = Omit<AuditFilter, "accountId" | "limit"> & { readonly limit: number | null };
@@ -40,7 +40,7 @@ export function createAuditService({
   return {
     /** Adds an entry for an operation that writes nothing else, such as revealing a secret. Durable when it resolves. */
     record(caller: Caller, audited: Audited): Promise<void> {
-      return audit.record(auditOf(caller, audited, clock.now()));
+      return audit.record(auditEntry(caller, audited, clock.now()));
     },
 
     /**
@@ -152,13 +152,13 @@ export function auditRoutes({ auditService }: { readonly auditService: AuditServ
     async ({ context, caller, query }) => {
       const asked = checkAudit(query);
       if (prefersNdjson(context.request)) {
-        return new Response(await streamOf(linesOf(auditService.export(caller, asked))), {
+        return new Response(await toStream(auditLines(auditService.export(caller, asked))), {
           headers: { "content-type": "application/x-ndjson", ...UNCACHED },
         });
       }
       const { rows, before } = await auditService.list(caller, asked);
       const next = before === null ? null : encodeCursor(String(before));
-      return jsonOf({ data: rows.map(serialize), next_cursor: next }, 200, UNCACHED);
+      return jsonResponse({ data: rows.map(serialize), next_cursor: next }, 200, UNCACHED);
     },
     operation({
       operationId: "listAudit",
@@ -188,7 +188,7 @@ export function auditRoutes({ auditService }: { readonly auditService: AuditServ
   );
 }
 
-async function* linesOf(batches: AsyncGenerator<readonly AuditRow[]>): AsyncGenerator<string> {
+async function* auditLines(batches: AsyncGenerator<readonly AuditRow[]>): AsyncGenerator<string> {
   for await (const rows of batches) {
     yield rows.map((row) => `${JSON.stringify(serialize(row))}\n`).join("");
     // A database in this thread would otherwise block the event loop for the whole export.

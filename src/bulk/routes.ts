@@ -2,15 +2,15 @@ import Type from "typebox";
 import { actionIdSchema } from "../api/action-schemas.ts";
 import { FILTERS } from "../api/list-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
-import { checkListQuery, pageOf } from "../api/cursor.ts";
+import { checkListQuery, cutPage } from "../api/cursor.ts";
 import { isJsonObject, jsonIn } from "../core/json.ts";
 import { toJson } from "../api/serializer.ts";
 import { BULK_OPERATIONS, BULK_STATUSES, type BulkJob, type BulkResult } from "../core/bulk-job.ts";
 import { ACTION_ID, BULK_ID } from "../core/ids.ts";
 import { BULK_ACTIONS_MAX, BULK_GROUPS_SHOWN_MAX, LIST_LIMIT_DEFAULT } from "../core/limits.ts";
-import { type Caller, viewOf } from "../core/roles.ts";
+import { type Caller, callerView } from "../core/roles.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
+import { jsonResponse, noContent } from "../http/response.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { BulkService } from "./service.ts";
@@ -149,7 +149,7 @@ export const BulkResultListJson = t.answerObject("BulkResultList", "One page of 
 
 /** A job as a caller may see it: another key's filter and reason are masked. */
 function serializeJob(caller: Caller, job: BulkJob) {
-  const view = viewOf(caller, job);
+  const view = callerView(caller, job);
   if (view === "whole") return toJson(BulkJobJson, { ...job, filter: jobFilter(job, (text) => text) });
   const masked = (text: string) => maskText(text, view);
   return toJson(BulkJobJson, {
@@ -178,9 +178,9 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
       "/v1/bulk",
       async ({ caller, body: { dry_run: isDry = false, at_most: atMost, reason = null, ...more } }) => {
         const request = { ...more, reason };
-        if (!isDry) return jsonOf(serializeJob(caller, await bulkService.start(caller, request, atMost)), 202);
+        if (!isDry) return jsonResponse(serializeJob(caller, await bulkService.start(caller, request, atMost)), 202);
         const { lateSuccesses: lateResults, ...found } = await bulkService.dryRun(caller, request);
-        return jsonOf(toJson(BulkDryRunJson, { ...found, lateResults }));
+        return jsonResponse(toJson(BulkDryRunJson, { ...found, lateResults }));
       },
       operation({
         operationId: "startBulk",
@@ -214,7 +214,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
         const { before } = checkListQuery({}, query.cursor, BULK_ID);
         const found = await bulkService.list(caller, before, limit);
         const jobs = found.map((job) => serializeJob(caller, job));
-        return jsonOf(pageOf(jobs, limit));
+        return jsonResponse(cutPage(jobs, limit));
       },
       operation({
         operationId: "listBulk",
@@ -228,7 +228,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
     )
     .get(
       "/v1/bulk/:id",
-      async ({ caller, params }) => jsonOf(serializeJob(caller, await bulkService.find(caller, params.id))),
+      async ({ caller, params }) => jsonResponse(serializeJob(caller, await bulkService.find(caller, params.id))),
       operation({
         operationId: "getBulk",
         permission: "read",
@@ -259,7 +259,7 @@ export function bulkRoutes({ bulkService }: { readonly bulkService: BulkService 
         const limit = query.limit ?? LIST_LIMIT_DEFAULT;
         const { before } = checkListQuery({}, query.cursor, ACTION_ID);
         const found = await bulkService.results(caller, params.id, { status: query.status ?? null, before, limit });
-        return jsonOf(pageOf(found.map(serializeResult), limit));
+        return jsonResponse(cutPage(found.map(serializeResult), limit));
       },
       operation({
         operationId: "listBulkResults",

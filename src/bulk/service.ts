@@ -4,7 +4,7 @@ import { callerOfKey } from "../accounts/authenticate.ts";
 import type { ActionService, CountFilter } from "../actions/service.ts";
 import { checkFilters, type FilterParameters } from "../api/list-schemas.ts";
 import { sources } from "../core/action.ts";
-import { auditOf, auditOfSystem } from "../core/audit.ts";
+import { auditEntry, auditOfSystem } from "../core/audit.ts";
 import type { BulkJob, BulkOperation, BulkResult, BulkResultFilter, BulkAction, BulkEnd } from "../core/bulk-job.ts";
 import { DomainError, invalidFields, notFound, type ErrorCode } from "../core/domain-error.ts";
 import {
@@ -16,7 +16,7 @@ import {
   BULK_STEP_ACTIONS,
 } from "../core/limits.ts";
 import { hasEnded } from "../core/account-store.ts";
-import { authorize, type Caller, hasScope, mayChange, viewerOf, SYSTEM } from "../core/roles.ts";
+import { authorize, type Caller, hasScope, mayChange, roleViewer, SYSTEM } from "../core/roles.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { searchedAs } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
@@ -66,7 +66,7 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
       const found = await matching(caller, request);
       const matched = found.actions.map(({ id }) => id);
       const [unknown, late] = await Promise.all([actions.withUnknown(matched), actions.withLateSuccess(matched)]);
-      const viewer = viewerOf(caller.role);
+      const viewer = roleViewer(caller.role);
       const byAnswer = Map.groupBy(found.actions, ({ host, responseCode }) => `${responseCode} ${host}`);
       const largest = [...byAnswer.values()].toSorted((one, other) => other.length - one.length);
       return {
@@ -117,7 +117,7 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
       // A reason may contain secrets.
       const why = reason === null ? {} : { reason: maskText(reason, "public") };
       const detail = { operation, matching: job.matching, ...why };
-      const audit = auditOf(caller, { kind: "bulk_started", subject: job.id, detail }, now);
+      const audit = auditEntry(caller, { kind: "bulk_started", subject: job.id, detail }, now);
       if (!(await bulk.add(job, found.actions, audit))) {
         throw new DomainError(
           "too_many_jobs",
@@ -152,7 +152,7 @@ function createBulkService({ store: { bulk, actions }, clock, ids }: AppContext,
       }
       const at = clock.now();
       const audited = { kind: "bulk_stopped", subject: id, detail: { operation: job.operation } } as const;
-      await bulk.end(id, { status: "stopped", at, by: caller.actor }, auditOf(caller, audited, at));
+      await bulk.end(id, { status: "stopped", at, by: caller.actor }, auditEntry(caller, audited, at));
     },
   };
 }
@@ -187,7 +187,7 @@ export function createBulk(
   const { store, clock } = app;
   const { accounts, team } = store;
   /** The caller that began a job, with present rights; null: the key was revoked or has expired, or the person has left. */
-  const callerOf = async ({ accountId, keyId, personId, createdBy, client }: BulkJob): Promise<Caller | null> => {
+  const findCaller = async ({ accountId, keyId, personId, createdBy, client }: BulkJob): Promise<Caller | null> => {
     if (isStopped(accountId)) return null;
     if (keyId === "") {
       const person = await team.member(accountId, personId);
@@ -201,14 +201,14 @@ export function createBulk(
     // The caller is read again before each step, so a revocation needs no signal.
     return { ...callerOfKey(key, replaced, new AbortController().signal), client };
   };
-  const bulkRunner = new BulkRunner(app, { decide: actionService, callerOf, leases });
+  const bulkRunner = new BulkRunner(app, { decide: actionService, findCaller, leases });
   return { bulkService: createBulkService(app, bulkRunner), bulkRunner };
 }
 
 interface RunnerNeeds {
   readonly decide: Readonly<Record<BulkJob["operation"], Decide>>;
   /** The caller that began a job, with their present rights; null: they may not act any more. */
-  readonly callerOf: (job: BulkJob) => Promise<Caller | null>;
+  readonly findCaller: (job: BulkJob) => Promise<Caller | null>;
   readonly leases: JobLeases;
 }
 
@@ -270,7 +270,7 @@ class BulkRunner {
   async #step(job: BulkJob): Promise<void> {
     const { store, clock } = this.#app;
     const { bulk } = store;
-    const caller = await this.#needs.callerOf(job);
+    const caller = await this.#needs.findCaller(job);
     if (caller === null) return this.#giveUp(job);
     const waiting = await bulk.waiting(job.id, BULK_STEP_ACTIONS);
     if (waiting.length === 0) {

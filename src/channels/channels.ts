@@ -5,7 +5,7 @@ import type { Recipients } from "../approvals/recipients.ts";
 import type { CheckTarget } from "../config/target-policy.ts";
 import { emailKey } from "../core/account-store.ts";
 import type { Creator } from "../core/action.ts";
-import { type Audited, auditOf } from "../core/audit.ts";
+import { type Audited, auditEntry } from "../core/audit.ts";
 import { type Channel, CHANNEL_KINDS, type ChannelKind, type KnownChannels } from "../core/channel.ts";
 import { accountFull, DomainError, type Issue, notFound } from "../core/domain-error.ts";
 import {
@@ -19,9 +19,9 @@ import {
 import type { DeliveryResult } from "../core/notification.ts";
 import { authorize, type Caller } from "../core/roles.ts";
 import { normalTarget } from "../core/target.ts";
-import { deliveryOf, type PostDeps, postNow } from "../delivery/callbacks.ts";
+import { toDelivery, type PostDeps, postNow } from "../delivery/callbacks.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
+import { jsonResponse, noContent } from "../http/response.ts";
 import { MESSAGE_FORMATS, testNotice } from "../mail/chat-messages.ts";
 import { testMessage } from "../mail/messages.ts";
 import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
@@ -148,10 +148,10 @@ export function createChannelService(app: AppContext, needs: ChannelNeeds) {
     const now = clock.now();
     const { isSigned, notice } = MESSAGE_FORMATS[kind];
     const body = notice(testNotice(channel), now);
-    return deliveryOf(await postNow(app, needs, { accountId, url, body, isSigned }), now, MESSAGE_TIMEOUT_MS);
+    return toDelivery(await postNow(app, needs, { accountId, url, body, isSigned }), now, MESSAGE_TIMEOUT_MS);
   };
 
-  const entry = (caller: Caller, audited: Audited) => auditOf(caller, audited, clock.now());
+  const entry = (caller: Caller, audited: Audited) => auditEntry(caller, audited, clock.now());
   return {
     async list(caller: Caller): Promise<readonly Channel[]> {
       authorize(caller, "manage");
@@ -318,7 +318,7 @@ export function channelRoutes({ channelService }: { readonly channelService: Cha
   return createApiRoutes()
     .get(
       "/v1/channels",
-      async ({ caller }) => jsonOf({ data: (await channelService.list(caller)).map(serialize) }),
+      async ({ caller }) => jsonResponse({ data: (await channelService.list(caller)).map(serialize) }),
       operation({
         operationId: "listChannels",
         permission: "manage",
@@ -329,7 +329,7 @@ export function channelRoutes({ channelService }: { readonly channelService: Cha
     )
     .post(
       "/v1/channels",
-      async ({ caller, body }) => jsonOf(serialize(await channelService.add(caller, body)), 201),
+      async ({ caller, body }) => jsonResponse(serialize(await channelService.add(caller, body)), 201),
       operation({
         operationId: "createChannel",
         permission: "manage",
@@ -345,7 +345,7 @@ export function channelRoutes({ channelService }: { readonly channelService: Cha
     )
     .patch(
       "/v1/channels/:id",
-      async ({ caller, params, body }) => jsonOf(serialize(await channelService.change(caller, params.id, body))),
+      async ({ caller, params, body }) => jsonResponse(serialize(await channelService.change(caller, params.id, body))),
       operation({
         operationId: "changeChannel",
         permission: "manage",
@@ -371,7 +371,7 @@ export function channelRoutes({ channelService }: { readonly channelService: Cha
     )
     .post(
       "/v1/channels/:id/test",
-      async ({ caller, params }) => jsonOf(await channelService.test(caller, params.id)),
+      async ({ caller, params }) => jsonResponse(await channelService.test(caller, params.id)),
       operation({
         operationId: "testChannel",
         permission: "manage",

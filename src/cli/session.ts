@@ -78,7 +78,7 @@ export function openSession(io: Io, { url, key: apiKey, source: keySource }: Ser
   /** Prints lines for people. */
   const say = (text: string) => io.out(text.endsWith("\n") ? text : `${text}\n`);
   /** Prints a text or `empty` for people, the API's JSON with `--json`, or a line of JSON for each row to other programs. */
-  const printRows = <Row>(page: Page<Row>, empty: string, textOf: (rows: readonly Row[]) => string) => {
+  const printRows = <Row>(page: Page<Row>, empty: string, formatText: (rows: readonly Row[]) => string) => {
     const cursor = page.next_cursor ?? null;
     const more = cursor === null ? "" : `There are more: add --cursor ${cursor} to the command.`;
     if (asksForJson) json(page);
@@ -87,7 +87,7 @@ export function openSession(io: Io, { url, key: apiKey, source: keySource }: Ser
       if (cursor !== null) io.err(`${more}\n`);
     } else if (page.data.length === 0) say(empty);
     else {
-      say(textOf(page.data));
+      say(formatText(page.data));
       if (cursor !== null) say(paint(more, "grey"));
     }
   };
@@ -103,13 +103,14 @@ export function openSession(io: Io, { url, key: apiKey, source: keySource }: Ser
     line,
     say,
     /** Prints a result as JSON, or as text for people. */
-    print: <Value>(value: Value, textOf: (value: Value) => string) => (isJson ? json(value) : say(textOf(value))),
+    print: <Value>(value: Value, formatText: (value: Value) => string) =>
+      isJson ? json(value) : say(formatText(value)),
     /** Prints a list as a table. */
     printList: <Row>(page: Page<Row>, empty: string, columns: readonly ListColumn<Row>[]) =>
       printRows(page, empty, (rows) => listTable({ paint, io }, rows, columns)),
     /** Prints a short list, a line for each row. */
-    printLines: <Row>(page: Page<Row>, empty: string, lineOf: (row: Row) => string) =>
-      printRows(page, empty, (rows) => rows.map(lineOf).join("\n")),
+    printLines: <Row>(page: Page<Row>, empty: string, formatLine: (row: Row) => string) =>
+      printRows(page, empty, (rows) => rows.map(formatLine).join("\n")),
     /** Prints a secret that is shown only once, alone, so that scripts can read it from a pipe. The note is for people. */
     once: (created: object, secret: string, note: string) => {
       if (asksForJson) json(created);
@@ -125,14 +126,14 @@ export function openSession(io: Io, { url, key: apiKey, source: keySource }: Ser
 }
 
 /**
- * Runs `work` with a session and explains the service's errors. Returns the exit code unless it is 0. `nameOf` says what a
+ * Runs `work` with a session and explains the service's errors. Returns the exit code unless it is 0. `fieldName` says what a
  * person typed for a field.
  */
 export async function withSession(
   io: Io,
   { api_key_file: keyFile, json }: SessionOptions,
   work: (session: Session) => Promise<number | void>,
-  nameOf: (field: string) => string,
+  fieldName: (field: string) => string,
 ): Promise<number | void> {
   const credentials = await readCredentials(keyFile, io);
   if (credentials.key === null) throw new UsageError(NO_KEY);
@@ -140,7 +141,7 @@ export async function withSession(
   try {
     return await work(session);
   } catch (error) {
-    const { message, code } = explain(error, session.url, nameOf);
+    const { message, code } = explain(error, session.url, fieldName);
     io.err(`${message}\n`);
     return code;
   }

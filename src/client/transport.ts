@@ -1,5 +1,5 @@
 import ky from "ky";
-import { describeTlsFailure, tlsFailureOf } from "../core/tls.ts";
+import { describeTlsFailure, tlsFailure } from "../core/tls.ts";
 import type { ErrorEnvelope } from "./api.ts";
 import type { ClientSettings, OutgateErrorCode, OutgateErrorFacts } from "./types.ts";
 
@@ -172,7 +172,7 @@ function errorFor(error: unknown, url: string, signal: AbortSignal | undefined):
   if (error instanceof Error && error.name === "TimeoutError") {
     return new OutgateError("timed_out", `Outgate at ${url} did not answer in time.`, { cause: error });
   }
-  const failure = tlsFailureOf(error);
+  const failure = tlsFailure(error);
   if (failure !== null) return new OutgateError("tls_failed", describeTlsFailure(failure, url), { cause: error });
   return new OutgateError("unreachable", `Outgate can't be reached at ${url}.`, { cause: error });
 }

@@ -10,7 +10,7 @@ import {
   readKey,
   type SignUps,
 } from "./values.ts";
-import { originOf } from "../core/target.ts";
+import { urlOrigin } from "../core/target.ts";
 import { describeTargetPolicy, parseTargetPolicy, type TargetPolicy } from "./target-policy.ts";
 import { COMMIT } from "./commit.ts";
 import {
@@ -21,7 +21,7 @@ import {
   settingNames,
   SETTINGS,
   type Texts,
-  textsOf,
+  settingTexts,
 } from "./settings.ts";
 import manifest from "../../package.json" with { type: "json" };
 import { CALLBACKS_IN_FLIGHT_MAX, MAILS_IN_FLIGHT_MAX } from "../core/limits.ts";
@@ -44,7 +44,7 @@ export type Env = Readonly<Record<string, string | undefined>>;
 
 /** Reads the settings from the environment, and warns of variables that look like one. Throws `InvalidSettings`. */
 export function readConfig(env: Env): Config {
-  const texts = textsOf(env);
+  const texts = settingTexts(env);
   const fetchesMax = readFetchesMax(env["BUN_CONFIG_MAX_HTTP_REQUESTS"]);
   const read = readSettings(texts);
   const problems = [
@@ -64,7 +64,7 @@ export function listeningOn(config: Config, port: number): Config {
 
 function toConfig(settings: EnvironmentSettings, texts: Texts, fetchesMax: number) {
   const host = listenAddress(settings.HOST);
-  const baseUrl = settings.BASE_URL === undefined ? null : new URL(originOf(settings.BASE_URL));
+  const baseUrl = settings.BASE_URL === undefined ? null : new URL(urlOrigin(settings.BASE_URL));
   const isOnLoopback = isLoopbackAddress(host) && (baseUrl === null || isLoopbackUrl(baseUrl));
   const dispatchConcurrency = attemptConcurrency(settings, texts, fetchesMax);
   return {

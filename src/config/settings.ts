@@ -16,7 +16,7 @@ import {
 import { privateTargetFault } from "./target-policy.ts";
 import {
   databaseFault,
-  type FaultOf,
+  type FindFault,
   hostFault,
   issuerFault,
   originFault,
@@ -185,7 +185,7 @@ type ValueOf<One> = One extends Setting<infer Value, infer Default> ? Value | De
 export type Texts = Readonly<Partial<Record<SettingName, string>>>;
 
 /** The settings in the environment, trimmed; empty texts count as unset. */
-export function textsOf(env: Readonly<Record<string, string | undefined>>): Texts {
+export function settingTexts(env: Readonly<Record<string, string | undefined>>): Texts {
   const given = settingNames().map((name) => [name, env[name]?.trim() ?? ""] as const);
   return Object.fromEntries(given.filter(([, one]) => one !== ""));
 }
@@ -233,9 +233,9 @@ export function readSettings(texts: Texts): { settings: EnvironmentSettings } | 
   const problems: string[] = [];
   const values = settingNames().map((name) => {
     const { [name]: given } = texts;
-    const { default: value, allowed, faultOf, parse } = SETTINGS[name];
+    const { default: value, allowed, findFault, parse } = SETTINGS[name];
     if (given === undefined) return [name, value] as const;
-    const fault = faultOf(given);
+    const fault = findFault(given);
     if (fault !== null) problems.push(`${name} ${fault}. Allowed: ${allowed}.`);
     return [name, parse(given)] as const;
   });
@@ -261,8 +261,8 @@ interface Words<Default> {
 interface Setting<Value, Default> extends Words<Default> {
   /** The allowed values, in words that follow "Allowed:". */
   readonly allowed: string;
-  readonly faultOf: FaultOf;
-  /** Parses a text in which `faultOf` found nothing. */
+  readonly findFault: FindFault;
+  /** Parses a text in which `findFault` found nothing. */
   readonly parse: (text: string) => Value;
 }
 
@@ -271,12 +271,12 @@ function wholeNumber<Default extends number | undefined = undefined>(
   maximum: number,
   words: Words<Default>,
 ): Setting<number, Default> {
-  const faultOf = (digits: string) => {
+  const findFault = (digits: string) => {
     if (!/^\d{1,15}$/.test(digits)) return "is not a whole number";
     if (Number(digits) < minimum) return "is too small";
     return Number(digits) > maximum ? "is too large" : null;
   };
-  return { ...words, allowed: `a whole number from ${minimum} to ${maximum}`, faultOf, parse: Number };
+  return { ...words, allowed: `a whole number from ${minimum} to ${maximum}`, findFault, parse: Number };
 }
 
 function oneOf<const Word extends string, Default extends Word | undefined = undefined>(
@@ -286,18 +286,18 @@ function oneOf<const Word extends string, Default extends Word | undefined = und
   return {
     ...words,
     allowed: values.join(", "),
-    faultOf: (word) => (values.some((one) => one === word) ? null : "is not one of the allowed values"),
+    findFault: (word) => (values.some((one) => one === word) ? null : "is not one of the allowed values"),
     // Safe: it has no fault.
     parse: (word) => word as Word,
   };
 }
 
-/** A text that `faultOf` checks. */
+/** A text that `findFault` checks. */
 function text<Default extends string | undefined = undefined>(
-  faultOf: FaultOf,
+  findFault: FindFault,
   words: Words<Default> & { readonly allowed: string },
 ): Setting<string, Default> {
-  return { ...words, faultOf, parse: String };
+  return { ...words, findFault, parse: String };
 }
 
 function visibleText(words: Words<undefined>): Setting<string, undefined> {
@@ -306,19 +306,19 @@ function visibleText(words: Words<undefined>): Setting<string, undefined> {
 
 /** A comma-separated list of texts; empty by default. */
 function list(
-  faultOf: FaultOf,
+  findFault: FindFault,
   words: Words<readonly string[]> & { readonly allowed: string },
 ): Setting<readonly string[], readonly string[]> {
   const parse = (entries: string) => entries.split(",").map((entry) => entry.trim());
-  const faults = (entries: string) => parse(entries).map(faultOf);
+  const faults = (entries: string) => parse(entries).map(findFault);
   return {
     ...words,
     default: [],
-    faultOf: (entries) => faults(entries).find((fault) => fault !== null) ?? null,
+    findFault: (entries) => faults(entries).find((fault) => fault !== null) ?? null,
     parse,
   };
 }
 
-function matching(pattern: RegExp, fault = "has the wrong form"): FaultOf {
+function matching(pattern: RegExp, fault = "has the wrong form"): FindFault {
   return (value) => (pattern.test(value) ? null : fault);
 }

@@ -2,13 +2,13 @@ import {
   type Address,
   addressOfHost,
   type AddressRange,
-  classOf,
+  classifyAddress,
   contains,
   holdsAllowable,
   isLoopback,
   parseAddress,
   parseRange,
-  urlHostOf,
+  urlHost,
 } from "../core/addresses.ts";
 import {
   classOfName,
@@ -105,7 +105,7 @@ export function publicPolicy(): TargetPolicy {
 
 /** Checks an address that `name` resolved to, or a literal one if `name` is null. */
 export function checkAddress(policy: TargetPolicy, address: Address, name: string | null): TargetVerdict {
-  const addressClass = classOf(address);
+  const addressClass = classifyAddress(address);
   if (addressClass !== "private") return addressClass === "public" ? "allowed" : "never";
   if (name !== null && policy.names.has(name)) return "allowed";
   // Other names that resolve to loopback may be DNS rebinding.
@@ -136,7 +136,7 @@ export function mayGoPlain({ names, ranges }: TargetPolicy, { hostname, literal 
 }
 
 export function isPrivateAddress(address: Address): boolean {
-  return classOf(address) === "private";
+  return classifyAddress(address) === "private";
 }
 
 const LOOPBACK = ["127.0.0.1", "::1"].flatMap((text) => parseAddress(text) ?? []);
@@ -225,7 +225,7 @@ function parseOwnOrigins(
   const literals = targets.map(({ hostname }) => addressOfHost(hostname)).filter((address) => address !== null);
   return {
     hostnames: new Set(targets.map(({ hostname }) => hostname)),
-    addresses: new Set(literals.map(urlHostOf)),
+    addresses: new Set(literals.map(urlHost)),
     ports: new Set(targets.flatMap(possiblePorts)),
     onlyOurPorts: new Set(targets.filter(isLocalHost).map(({ port }) => port)),
     onlyOurHosts: new Set(targets.flatMap((target) => possiblePorts(target).map((port) => hostAt(target, port)))),
@@ -269,11 +269,11 @@ export function isOwnTarget(own: OwnOrigins, target: NormalTarget, address: Addr
 }
 
 function isOurAddress(own: OwnOrigins, address: Address): boolean {
-  const host = urlHostOf(address);
+  const host = urlHost(address);
   if (isThisMachine(address) || own.addresses.has(host)) return true;
   return own.machineAddresses().some((text) => {
     const other = parseAddress(text);
-    return other !== null && urlHostOf(other) === host;
+    return other !== null && urlHost(other) === host;
   });
 }
 

@@ -5,9 +5,9 @@ import { contains, parseAddress, parseRange } from "../core/addresses.ts";
 import { LINKS_FOLLOWED_MAX } from "../core/limits.ts";
 
 /** What is wrong with a text, in words that follow the setting's name ("is not an address"); null if valid. */
-export type FaultOf = (value: string) => string | null;
+export type FindFault = (value: string) => string | null;
 
-export const hostFault: FaultOf = (value) => {
+export const hostFault: FindFault = (value) => {
   if (isIP(value) === 0 && !/^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(value)) return "is not an address";
   return URL.canParse(`http://${inUrl(value)}`) ? null : "is not an address";
 };
@@ -23,11 +23,11 @@ export const issuerFault = urlFault("an https:// address", (url) => {
   return url.protocol === "https:" || isLoopbackUrl(url) ? null : "is not https://";
 });
 
-function urlFault(kind: string, faultOf: (url: URL) => string | null): FaultOf {
+function urlFault(kind: string, findFault: (url: URL) => string | null): FindFault {
   return (value) => {
     const url = /^https?:\/\//i.test(value) ? URL.parse(value) : null;
     if (url === null) return `is not ${kind}`;
-    return url.username === "" && url.password === "" ? faultOf(url) : "holds a user name or a password";
+    return url.username === "" && url.password === "" ? findFault(url) : "holds a user name or a password";
   };
 }
 
@@ -58,7 +58,7 @@ function inUrl(address: string): string {
   return isIP(address) === 6 ? `[${address}]` : address;
 }
 
-export const proxyFault: FaultOf = (value) => {
+export const proxyFault: FindFault = (value) => {
   const range = parseRange(value);
   if (range === null) return "has an entry that is not an address range (no bits may be set behind the prefix)";
   return range.prefix === 0 ? "has an entry that holds every address: anybody could then write any" : null;
@@ -81,7 +81,7 @@ const REMOTE = /^(libsql|https?):\/\//i;
 
 const POSTGRES = /^postgres(ql)?:\/\//i;
 
-export const databaseFault: FaultOf = (value) => {
+export const databaseFault: FindFault = (value) => {
   if (POSTGRES.test(value)) return postgresFault(value);
   if (REMOTE.test(value)) return remoteFault(value);
   if (!/^file:/i.test(value)) return "is not the address of a database";
@@ -98,7 +98,7 @@ export function readDatabase(url: string, authToken: string | null): Database {
 }
 
 /** The URL for the driver, whose `file:` URLs have plain paths without percent encoding. */
-export function addressOf(database: Database): { readonly url: string; readonly authToken: string | null } {
+export function databaseAddress(database: Database): { readonly url: string; readonly authToken: string | null } {
   return database.kind === "remote" ? database : { url: `file:${database.path}`, authToken: null };
 }
 

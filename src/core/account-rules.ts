@@ -23,7 +23,7 @@ export interface RuleStore {
   /** The version of each account that has rules. It changes only with that account's writes. */
   versions(): Promise<ReadonlyMap<string, string>>;
   /** The version of one account, even if it has no rules. */
-  versionOf(accountId: string): Promise<string>;
+  findVersion(accountId: string): Promise<string>;
   /** The rules of an account, in their order. */
   list(accountId: string): Promise<readonly RuleRow[]>;
   /**
@@ -40,7 +40,7 @@ export interface RuleStore {
 interface RulesWrite {
   readonly accountId: string;
   readonly rules: readonly RuleRow[];
-  /** What `versionOf` returned before the rules were read. */
+  /** What `findVersion` returned before the rules were read. */
   readonly expected: string;
   readonly audit: AuditEntry;
   /** Who must still manage the account; left out: that doesn't matter. */
@@ -72,7 +72,7 @@ export interface RuleCount {
 }
 
 /** What is stored with the action. */
-export function countedOf({ ruleId, subject, start, amount }: RuleCount): StoredCount {
+export function toStoredCount({ ruleId, subject, start, amount }: RuleCount): StoredCount {
   return [ruleId, subject, start, amount];
 }
 

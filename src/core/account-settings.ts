@@ -27,16 +27,16 @@ type CacheSource<Row> = Pick<CachedSettingsStore<Row>, "list"> & Partial<Pick<Ca
  */
 export class AccountCache<Row extends { readonly accountId: string }, View> {
   readonly #store: CacheSource<Row>;
-  readonly #viewOf: (rows: readonly Row[]) => View;
+  readonly #toView: (rows: readonly Row[]) => View;
   #views = new Map<string, View>();
   #version: string | null = null;
   #lastRead: Promise<unknown> = Promise.resolve();
   #onChange: (accountId: string) => void = () => {};
 
-  /** `viewOf` turns the rows of one account into what is kept of them. */
-  constructor(store: CacheSource<Row>, viewOf: (rows: readonly Row[]) => View) {
+  /** `toView` turns the rows of one account into what is kept of them. */
+  constructor(store: CacheSource<Row>, toView: (rows: readonly Row[]) => View) {
     this.#store = store;
-    this.#viewOf = viewOf;
+    this.#toView = toView;
   }
 
   /** Sets the one listener, called with each account whose rows have changed, or may have. */
@@ -51,7 +51,7 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
       const version = (await this.#store.version?.()) ?? null;
       if (version !== null && version === this.#version) return;
       const rows = Map.groupBy(await this.#store.list(null), ({ accountId }) => accountId);
-      const views = new Map([...rows].map(([accountId, own]) => [accountId, this.#viewOf(own)]));
+      const views = new Map([...rows].map(([accountId, own]) => [accountId, this.#toView(own)]));
       const before = this.#views;
       this.#views = views;
       this.#version = version;
@@ -66,7 +66,7 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
     const read = this.#inTurn(async () => {
       const rows = await this.#store.list(accountId);
       if (rows.length === 0) this.#views.delete(accountId);
-      else this.#views.set(accountId, this.#viewOf(rows));
+      else this.#views.set(accountId, this.#toView(rows));
     });
     return read.finally(() => {
       before();
@@ -75,7 +75,7 @@ export class AccountCache<Row extends { readonly accountId: string }, View> {
   }
 
   /** Undefined: the account has no rows. */
-  protected viewOf(accountId: string): View | undefined {
+  protected view(accountId: string): View | undefined {
     return this.#views.get(accountId);
   }
 

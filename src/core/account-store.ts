@@ -221,7 +221,7 @@ type Welcomed = "taken" | "gone" | "email_taken";
 export interface PeopleStore {
   /** Finds a person by address, ignoring case. Null: there is no such person, or they have no account. */
   find(email: string): Promise<Member | null>;
-  labelOf(accountId: string): Promise<AccountLabel>;
+  findLabel(accountId: string): Promise<AccountLabel>;
   /** Null: it has no name any more. */
   renameAccount(accountId: string, name: string | null, audit: AuditEntry): Promise<void>;
   /** Whether a person with this address, compared without case, is in the account and may approve there. */

@@ -129,12 +129,12 @@ export function firstState(approve: boolean, now: Date, dueAt: Date = now): Acti
 
 /** When the first run of an action may begin: now, or at its `run_at`. */
 export function firstDueAt({ extras }: Pick<ActionRequest, "extras">, now: Date): Date {
-  const runAt = runAtOf({ extras });
+  const runAt = requestedRunAt({ extras });
   return runAt === null || runAt <= now ? now : runAt;
 }
 
 /** The time before which the action is not sent; null: none was set. */
-export function runAtOf({ extras: { runAt } }: Pick<ActionRequest, "extras">): Date | null {
+export function requestedRunAt({ extras: { runAt } }: Pick<ActionRequest, "extras">): Date | null {
   return runAt === undefined ? null : new Date(runAt);
 }
 
@@ -161,7 +161,7 @@ export function nextRetryAt(action: ActionState): Date | null {
 }
 
 /** Bytes of the body, headers and extras of an action if they exceed `SMALL_ROW_BYTES_MAX`; else undefined. */
-export function largeBytesOf(action: Pick<Action, "body" | "headers" | "extras">): number | undefined {
+export function largeRowBytes(action: Pick<Action, "body" | "headers" | "extras">): number | undefined {
   const { body, headers, extras } = action;
   let bytes = Buffer.byteLength(body ?? "") + Buffer.byteLength(extrasText(extras) ?? "");
   for (const [name, value] of Object.entries(headers ?? {})) bytes += name.length + value.length;

@@ -7,13 +7,13 @@ export type OverviewRange = keyof typeof OVERVIEW_RANGES;
 export const RANGE_NAMES = Object.keys(OVERVIEW_RANGES) as OverviewRange[];
 
 /** When the oldest slot of a range begins. The newest one has not ended at `now`. */
-export function firstSlotOf(range: OverviewRange, now: Date): Date {
+export function firstSlot(range: OverviewRange, now: Date): Date {
   const { slotMinutes, slots } = OVERVIEW_RANGES[range];
-  const slotMs = slotMsOf(slotMinutes);
+  const slotMs = slotLengthMs(slotMinutes);
   return new Date((Math.floor(now.getTime() / slotMs) + 1 - slots) * slotMs);
 }
 
-export function slotMsOf(slotMinutes: number): number {
+export function slotLengthMs(slotMinutes: number): number {
   return slotMinutes * 60_000;
 }
 
@@ -103,13 +103,13 @@ export class ActivityTally {
 
   /** A range leaves out what is older than its first slot at `now`. */
   constructor(now: Date) {
-    this.#firstSlots = new Map(RANGE_NAMES.map((range) => [range, firstSlotOf(range, now)]));
+    this.#firstSlots = new Map(RANGE_NAMES.map((range) => [range, firstSlot(range, now)]));
   }
 
   /** The slots that these groups belong to. */
-  slotsOf(groups: readonly ActivityGroup[]): readonly ActivitySlot[] {
+  slotsFor(groups: readonly ActivityGroup[]): readonly ActivitySlot[] {
     const found = new Map<string, ActivitySlot>();
-    for (const group of groups) for (const slot of this.#slotsOf(group)) found.set(slotKey(slot), slot);
+    for (const group of groups) for (const slot of this.#slotsFor(group)) found.set(slotKey(slot), slot);
     return [...found.values()];
   }
 
@@ -126,8 +126,8 @@ export class ActivityTally {
   }
 
   add(group: ActivityGroup): void {
-    for (const slot of this.#slotsOf(group)) {
-      this.#addTo(this.#rowOf(slot, "all", ""), group);
+    for (const slot of this.#slotsFor(group)) {
+      this.#addTo(this.#findRow(slot, "all", ""), group);
       this.#addTo(this.#namedRow(slot, "host", group.host), group);
       this.#addTo(this.#namedRow(slot, "key", group.keyId), group);
     }
@@ -137,10 +137,10 @@ export class ActivityTally {
     return [...this.#changed];
   }
 
-  *#slotsOf({ accountId, at }: ActivityGroup): Generator<ActivitySlot> {
+  *#slotsFor({ accountId, at }: ActivityGroup): Generator<ActivitySlot> {
     for (const [range, first] of this.#firstSlots) {
       const { slotMinutes } = OVERVIEW_RANGES[range];
-      const slotMs = slotMsOf(slotMinutes);
+      const slotMs = slotLengthMs(slotMinutes);
       const slotAt = new Date(Math.floor(at.getTime() / slotMs) * slotMs);
       if (slotAt >= first) yield { accountId, slotMinutes, at: slotAt };
     }
@@ -150,10 +150,10 @@ export class ActivityTally {
     const known = this.#rows.get(rowName(slot, kind, name));
     if (known !== undefined) return known;
     if ((this.#named.get(`${slotKey(slot)} ${kind}`) ?? 0) >= ACTIVITY_NAMES_MAX) {
-      return this.#rowOf(slot, kind === "host" ? "other_hosts" : "other_keys", "");
+      return this.#findRow(slot, kind === "host" ? "other_hosts" : "other_keys", "");
     }
     this.#countName(slot, kind);
-    return this.#rowOf(slot, kind, name);
+    return this.#findRow(slot, kind, name);
   }
 
   #countName(slot: ActivitySlot, kind: "host" | "key"): void {
@@ -161,7 +161,7 @@ export class ActivityTally {
     this.#named.set(place, (this.#named.get(place) ?? 0) + 1);
   }
 
-  #rowOf({ accountId, slotMinutes, at }: ActivitySlot, kind: ActivityKind, name: string): Counted {
+  #findRow({ accountId, slotMinutes, at }: ActivitySlot, kind: ActivityKind, name: string): Counted {
     const place = rowName({ accountId, slotMinutes, at }, kind, name);
     const row = this.#rows.get(place) ?? { accountId, slotMinutes, at, kind, name, ...nothing() };
     this.#rows.set(place, row);

@@ -17,7 +17,7 @@ export interface AddressRange {
 type AddressClass = "never" | "private" | "public";
 
 /** The class of an address. IPv6 addresses that are not known to be public are `never`. */
-export function classOf(address: Address): AddressClass {
+export function classifyAddress(address: Address): AddressClass {
   // `never` first: fd00:ec2::/32 is inside fc00::/7.
   if (isIn(NEVER, address)) return "never";
   if (isIn(PRIVATE, address)) return "private";
@@ -49,7 +49,7 @@ export function canonicalAddress(text: string): string | null {
 }
 
 /** The network of a client: its canonical IPv4 address, or its IPv6 /64, in which it can use any address. */
-export function networkOf(text: string): string {
+export function clientNetwork(text: string): string {
   const address = parseAddress(text);
   if (address === null || !("parts" in address)) return text;
   return address.parts
@@ -64,7 +64,7 @@ export function addressOfHost(host: string): Address | null {
 }
 
 /** The address as the host of a URL; IPv6 in brackets. */
-export function urlHostOf(address: Address): string {
+export function urlHost(address: Address): string {
   const text = address.toNormalizedString();
   return address.kind() === "ipv6" ? `[${text}]` : text;
 }
@@ -84,7 +84,7 @@ export function parseRange(text: string): AddressRange | null {
 
 /** Whether listing the range in ALLOWED_PRIVATE_TARGETS allows anything: false when all of it is `never`. */
 export function holdsAllowable(range: AddressRange): boolean {
-  return classOf(range.network) !== "never" || PRIVATE.some(({ network }) => contains(range, network));
+  return classifyAddress(range.network) !== "never" || PRIVATE.some(({ network }) => contains(range, network));
 }
 
 function isIn(ranges: readonly AddressRange[], address: Address): boolean {
@@ -92,13 +92,13 @@ function isIn(ranges: readonly AddressRange[], address: Address): boolean {
 }
 
 /** Throws, so that a typo in the tables below can't pass as an empty range. */
-function rangeOf(text: string): AddressRange {
+function requireRange(text: string): AddressRange {
   const parsed = parseRange(text);
   if (parsed === null) throw new Error(`${text} is not an address range.`);
   return parsed;
 }
 
-const LOOPBACK = ["127.0.0.0/8", "::1"].map(rangeOf);
+const LOOPBACK = ["127.0.0.0/8", "::1"].map(requireRange);
 
 // The tables are ours: ipaddr.js calls some of the metadata services plain unicast.
 const NEVER = [
@@ -113,7 +113,7 @@ const NEVER = [
   "fd20:ce::254", // Google's
   "2001::/23", // protocol assignments, Teredo among them
   "2002::/16", // 6to4 carries any IPv4 address
-].map(rangeOf);
+].map(requireRange);
 
 const PRIVATE = [
   "127.0.0.0/8",
@@ -130,7 +130,7 @@ const PRIVATE = [
   "fc00::/7",
   "2001:db8::/32", // documentation (RFC 3849, RFC 9637)
   "3fff::/20",
-].map(rangeOf);
+].map(requireRange);
 
 /** Global unicast (RFC 4291). Mapped, compatible, NAT64, link-local and multicast addresses are outside it. */
-const GLOBAL_V6 = rangeOf("2000::/3");
+const GLOBAL_V6 = requireRange("2000::/3");

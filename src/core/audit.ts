@@ -78,16 +78,16 @@ export interface AuditEntry {
   readonly detail: AuditDetail;
 }
 
-/** The part of an entry that the caller of `auditOf` chooses. */
+/** The part of an entry that the caller of `auditEntry` chooses. */
 export interface Audited {
   readonly kind: AuditKind;
   readonly subject: string;
   readonly detail?: AuditDetail;
 }
 
-export function auditOf(caller: Caller, { kind, subject, detail = {} }: Audited, at: Date): AuditEntry {
+export function auditEntry(caller: Caller, { kind, subject, detail = {} }: Audited, at: Date): AuditEntry {
   const { accountId, actor, client = "" } = caller;
-  return { at, accountId, actor, kind, subject, client, detail: { via: wayOf(caller), ...detail } };
+  return { at, accountId, actor, kind, subject, client, detail: { via: decisionWay(caller), ...detail } };
 }
 
 /** The entry of an operation by the service itself or by an operator on its machine. */
@@ -96,7 +96,7 @@ export function auditOfSystem(accountId: string, { kind, subject, detail = {} }:
 }
 
 /** How the request arrived. */
-function wayOf({ actor, via, isAgentCall }: Caller): "api" | "page" | "mail" | "mcp" | "elicitation" | "system" {
+function decisionWay({ actor, via, isAgentCall }: Caller): "api" | "page" | "mail" | "mcp" | "elicitation" | "system" {
   if (via !== undefined) return via;
   if (isAgentCall === true) return "mcp";
   if (actor === SYSTEM) return "system";

@@ -15,13 +15,13 @@ interface Sent {
 }
 
 /** The member in which a body was given; null: there is no body. */
-export function bodyMemberOf({ body, extras }: Sent): BodyMember | null {
+export function usedBodyMember({ body, extras }: Sent): BodyMember | null {
   return body === null ? null : (extras.bodyKind ?? "body");
 }
 
 /** The body if it was given as this member, as text; else null. */
 export function bodyAs(request: Sent, member: BodyMember): string | null {
-  return bodyMemberOf(request) === member ? request.body : null;
+  return usedBodyMember(request) === member ? request.body : null;
 }
 
 export function isJsonMember(member: BodyMember): member is "body" | "json" {
@@ -38,10 +38,10 @@ export const DEFAULT_TYPES: Readonly<Record<BodyMember, string>> = {
 };
 
 /** The `Content-Type` that is sent; null: there is no body. */
-export function contentTypeOf(
+export function bodyContentType(
   request: Sent & { readonly headers: Readonly<Record<string, string>> | null },
 ): string | null {
-  const member = bodyMemberOf(request);
+  const member = usedBodyMember(request);
   if (member === null) return null;
   const [, given] = Object.entries(request.headers ?? {}).find(([name]) => name.toLowerCase() === "content-type") ?? [];
   return given ?? DEFAULT_TYPES[member];
@@ -86,7 +86,7 @@ export function formJson(encoded: string): string {
 /** The value of the member that holds the body, as JSON text; null: there is none. */
 export function bodyMemberJson(request: Sent): string | null {
   const { body } = request;
-  const member = bodyMemberOf(request);
+  const member = usedBodyMember(request);
   if (body === null || member === null || isJsonMember(member)) return body;
   return member === "form" ? formJson(body) : JSON.stringify(body);
 }

@@ -60,7 +60,7 @@ export function approve(action: Action, input: ApprovalInput): Change | DomainEr
   if (isExpired(action, now)) return expired("approve", action);
   const dueAt = firstDueAt(action, now);
   return step(action, { status, dueAt, approvedAt: now, approvedBy: actor, approvedDigest: digest }, [
-    { type: "approved", ...eventOf(input) },
+    { type: "approved", ...decisionEvent(input) },
   ]);
 }
 
@@ -77,7 +77,7 @@ interface ExpectedRun {
   readonly run: number;
   /** The decision applies only while that run awaits approval. */
   readonly isHeld: boolean;
-  /** The service's `digestOf` the action that was shown; absent: whatever is stored. */
+  /** The service's `actionDigest` the action that was shown; absent: whatever is stored. */
   readonly digest?: string;
 }
 
@@ -97,7 +97,7 @@ export function cancel(action: Action, input: DecisionInput): Change | DomainErr
   const status = nextStatus(action.status, "cancel");
   if (status === null) return notAllowed("cancel", action);
   const type = action.status === "awaiting_approval" && input.isWithdrawal !== true ? "rejected" : "cancelled";
-  return step(action, { status, dueAt: null, finishedAt: input.now }, [{ type, ...eventOf(input) }]);
+  return step(action, { status, dueAt: null, finishedAt: input.now }, [{ type, ...decisionEvent(input) }]);
 }
 
 /** Starts a new run of the same action. An approval releases one run only, so an action that needed one is held again. */
@@ -122,7 +122,7 @@ export function mayBeSentBefore(action: Pick<Action, "run" | "revision" | "statu
 }
 
 /** The operations that an action allows at this time: the `actions` field. */
-export function operationsOf(action: Action, now: Date): readonly Operation[] {
+export function allowedOperations(action: Action, now: Date): readonly Operation[] {
   const operations = operationsIn(action.status);
   return isExpired(action, now) ? operations.filter((operation) => operation === "cancel") : operations;
 }
@@ -138,7 +138,7 @@ export function sendNow(action: Action, input: DecisionInput): Change | DomainEr
     return new DomainError("not_retryable", message);
   }
   if (isExpired(action, now)) return expired("retry", action);
-  return step(action, { dueAt: now }, [{ type: "sent_now", ...eventOf(input) }]);
+  return step(action, { dueAt: now }, [{ type: "sent_now", ...decisionEvent(input) }]);
 }
 
 function expired(operation: "approve" | "retry", { id, expiresAt }: Action): DomainError {
@@ -146,7 +146,7 @@ function expired(operation: "approve" | "retry", { id, expiresAt }: Action): Dom
   return new DomainError(NOT_ALLOWED[operation], `Action ${id} expired at ${at}; create a new one.`);
 }
 
-function eventOf({ actor, reason, via }: DecisionInput) {
+function decisionEvent({ actor, reason, via }: DecisionInput) {
   return via === undefined ? { actor, reason } : { actor, reason, via };
 }
 

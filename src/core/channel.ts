@@ -58,10 +58,10 @@ export class KnownChannels extends AccountCache<Channel, readonly Channel[]> {
   }
 
   /** The channels of an account, the oldest first. */
-  readonly of = (accountId: string): readonly Channel[] => this.viewOf(accountId) ?? NO_CHANNELS;
+  readonly of = (accountId: string): readonly Channel[] => this.view(accountId) ?? NO_CHANNELS;
 
   /** The name of a channel; its id if it is unknown. */
-  readonly nameOf = (accountId: string, id: string): string =>
+  readonly channelName = (accountId: string, id: string): string =>
     this.of(accountId).find((channel) => channel.id === id)?.name ?? id;
 }
 

@@ -151,10 +151,10 @@ export class KnownCredentials extends AccountCache<Credential, ReadonlyMap<strin
   }
 
   /** Finds a credential by name. Null: none is known here. */
-  readonly find = (accountId: string, name: string): Credential | null => this.viewOf(accountId)?.get(name) ?? null;
+  readonly find = (accountId: string, name: string): Credential | null => this.view(accountId)?.get(name) ?? null;
 
   /** The credentials of an account, by name. */
-  readonly of = (accountId: string): readonly Credential[] => [...(this.viewOf(accountId)?.values() ?? [])];
+  readonly of = (accountId: string): readonly Credential[] => [...(this.view(accountId)?.values() ?? [])];
 }
 
 /** Owners may use every credential; agents only those that list their key. Others create nothing. */

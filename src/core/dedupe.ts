@@ -1,5 +1,5 @@
 import { type Action, type ActionRequest, unknownExtras } from "./action.ts";
-import { BODY_MEMBERS, bodyAs, contentTypeOf } from "./body.ts";
+import { BODY_MEMBERS, bodyAs, bodyContentType } from "./body.ts";
 import type { Extras } from "./extras-schema.ts";
 
 /**
@@ -44,7 +44,7 @@ function headersText(headers: Action["headers"]): string {
 }
 
 /** SHA-256 of a text, hex. Passed in, since the pure modules import no cryptography. */
-export type HashOf = (text: string) => string;
+export type HashText = (text: string) => string;
 
 /** Prefix of digests that cover the callback. Digests of earlier versions have no prefix and do not cover it. */
 const WITH_CALLBACK = "2:";
@@ -60,15 +60,17 @@ const WITH_MEMBERS = "4:";
  * `Content-Type`; and members of the extras that only another version knows. It covers nothing that changes between attempts. A
  * version that adds such a member must keep covering it in this way, so that all versions agree on what was approved.
  */
-export function requestDigest(request: ActionRequest, hashOf: HashOf): string {
+export function requestDigest(request: ActionRequest, hashText: HashText): string {
   const { callback, extras } = request;
   const parts = [...sentParts(request), callback];
   const members = covered(extras);
   if (members.length > 0) {
-    return WITH_MEMBERS + hashOf(JSON.stringify([...parts, extras.bodyKind ?? null, contentTypeOf(request), members]));
+    return (
+      WITH_MEMBERS + hashText(JSON.stringify([...parts, extras.bodyKind ?? null, bodyContentType(request), members]))
+    );
   }
-  if (extras.bodyKind === undefined) return WITH_CALLBACK + hashOf(JSON.stringify(parts));
-  return WITH_KIND + hashOf(JSON.stringify([...parts, extras.bodyKind, contentTypeOf(request)]));
+  if (extras.bodyKind === undefined) return WITH_CALLBACK + hashText(JSON.stringify(parts));
+  return WITH_KIND + hashText(JSON.stringify([...parts, extras.bodyKind, bodyContentType(request)]));
 }
 
 /** The covered members of the extras. For example, version 0.2 doesn't know `credential`, and so covers it as unknown. */
@@ -85,12 +87,12 @@ function sentParts({ method, url, headers, body }: ActionRequest): readonly unkn
 /**
  * Whether an action may be sent as it is stored: an approval holds only for the bytes that were approved.
  */
-export function matchesApproval(action: Action, hashOf: HashOf): boolean {
+export function matchesApproval(action: Action, hashText: HashText): boolean {
   if (!action.approve) return true;
   const { approvedDigest, extras } = action;
   const isPlain = extras.bodyKind === undefined && covered(extras).length === 0;
   const isOfFirst = approvedDigest !== null && !/^\d:/.test(approvedDigest) && isPlain;
   // The digest of earlier versions, so that actions approved by them can still be sent.
-  const digest = isOfFirst ? hashOf(JSON.stringify(sentParts(action))) : requestDigest(action, hashOf);
+  const digest = isOfFirst ? hashText(JSON.stringify(sentParts(action))) : requestDigest(action, hashText);
   return digest === approvedDigest;
 }

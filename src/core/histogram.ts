@@ -12,7 +12,7 @@ const BUCKET_BITS = 4;
 /** The longest duration that has a bucket of its own: a month. */
 const DURATION_MS_MAX = 2 ** 32 - 1;
 
-function bucketOf(ms: number): number {
+function bucketFor(ms: number): number {
   const whole = Math.min(DURATION_MS_MAX, Math.max(0, Math.round(ms)));
   if (whole < BUCKETS) return whole;
   const shift = 31 - BUCKET_BITS - Math.clz32(whole);
@@ -20,7 +20,7 @@ function bucketOf(ms: number): number {
 }
 
 /** The middle of a bucket, rounded down. */
-function middleOf(bucket: number): number {
+function bucketMiddle(bucket: number): number {
   if (bucket < BUCKETS) return bucket;
   const shift = Math.floor(bucket / BUCKETS) - 1;
   const first = (BUCKETS + (bucket % BUCKETS)) * 2 ** shift;
@@ -29,7 +29,7 @@ function middleOf(bucket: number): number {
 
 /** Adds `count` durations of this length. */
 export function addDuration(histogram: Map<number, number>, ms: number, count: number): void {
-  const bucket = bucketOf(ms);
+  const bucket = bucketFor(ms);
   histogram.set(bucket, (histogram.get(bucket) ?? 0) + count);
 }
 
@@ -54,14 +54,14 @@ export function withoutHistograms(histogram: Histogram, others: readonly Histogr
 }
 
 /** The percentiles for these shares, in milliseconds; empty: there are no durations. */
-export function percentilesOf(histogram: Histogram, shares: readonly number[]): readonly number[] {
+export function findPercentiles(histogram: Histogram, shares: readonly number[]): readonly number[] {
   const ordered = [...histogram].toSorted(([one], [other]) => one - other);
   const all = ordered.reduce((sum, [, count]) => sum + count, 0);
   if (all === 0) return [];
   return shares.map((share) => {
     let seen = 0;
     const found = ordered.find(([, count]) => (seen += count) >= all * share);
-    return middleOf(found?.[0] ?? 0);
+    return bucketMiddle(found?.[0] ?? 0);
   });
 }
 
@@ -81,7 +81,7 @@ export function parseHistogram(text: string): Map<number, number> {
  * text costs ten times as much as all the reading.
  */
 export function mergeHistogramTexts(texts: Iterable<string>): Histogram {
-  const counts = new Float64Array(bucketOf(DURATION_MS_MAX) + 1);
+  const counts = new Float64Array(bucketFor(DURATION_MS_MAX) + 1);
   for (const text of texts) {
     scanPairs(text, (bucket, count) => (counts[bucket] = (counts[bucket] ?? 0) + count));
   }

@@ -55,21 +55,21 @@ export class KnownHostSettings extends AccountCache<HostSettingsRow, ReadonlyMap
   }
 
   /** The account's own limits for calls to a host, besides the server's. */
-  readonly limitsOf = ({ accountId, host }: Called): HostLimits => this.viewOf(accountId)?.get(host) ?? NO_LIMITS;
+  readonly findLimits = ({ accountId, host }: Called): HostLimits => this.view(accountId)?.get(host) ?? NO_LIMITS;
 
   /** The name of the credential of calls that name none; null: none. */
-  readonly defaultCredentialOf = ({ accountId, host }: Called): string | null =>
-    this.viewOf(accountId)?.get(host)?.defaultCredential ?? null;
+  readonly defaultCredential = ({ accountId, host }: Called): string | null =>
+    this.view(accountId)?.get(host)?.defaultCredential ?? null;
 
   /** What applies to attempts of an action: its own settings, else the host's, else the account's, else the server's. */
-  readonly retrySettingsOf = (action: Called & Pick<Action, "extras">): EffectiveRetrySettings =>
-    this.#retrySettingsOf(action, ownRetrySettings(action.extras));
+  readonly retrySettings = (action: Called & Pick<Action, "extras">): EffectiveRetrySettings =>
+    this.#retrySettings(action, ownRetrySettings(action.extras));
 
   /** How long an attempt may take if its action doesn't say. */
-  readonly timeoutOf = (called: Called): number => this.#retrySettingsOf(called, null).timeoutMs;
+  readonly callTimeoutMs = (called: Called): number => this.#retrySettings(called, null).timeoutMs;
 
-  #retrySettingsOf({ accountId, host }: Called, own: RetrySettings | null): EffectiveRetrySettings {
-    const ofAccount = this.viewOf(accountId);
+  #retrySettings({ accountId, host }: Called, own: RetrySettings | null): EffectiveRetrySettings {
+    const ofAccount = this.view(accountId);
     if (ofAccount === undefined && own === null) return this.#server;
     const ofHost = [ofAccount?.get(host) ?? NO_RETRY_SETTINGS, ofAccount?.get(ALL_HOSTS) ?? NO_RETRY_SETTINGS];
     return effectiveRetrySettings(this.#server, [own ?? NO_RETRY_SETTINGS, ...ofHost]);

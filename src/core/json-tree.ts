@@ -32,7 +32,7 @@ export interface JsonRest {
 export function jsonTree(json: string, limits: Readonly<Record<"chars" | "nodes", number>>): JsonNode | null {
   if (json.length > limits.chars) return null;
   try {
-    return compactJson(json) === json ? nodeOf(json, limits.nodes - 1).node : null;
+    return compactJson(json) === json ? toNode(json, limits.nodes - 1).node : null;
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
@@ -46,22 +46,22 @@ interface Made {
 }
 
 /** `text` is compact; `budget` is for the nodes below it. */
-function nodeOf(text: string, budget: number): Made {
-  if (text.startsWith("{")) return objectOf(text, budget);
-  if (text.startsWith("[")) return listOf(text, budget);
+function toNode(text: string, budget: number): Made {
+  if (text.startsWith("{")) return objectNode(text, budget);
+  if (text.startsWith("[")) return listNode(text, budget);
   if (text.startsWith('"')) return { node: { kind: "string", text, value: String(JSON.parse(text)) }, used: 0 };
   return { node: { kind: /^[-\d]/.test(text) ? "number" : "word", text }, used: 0 };
 }
 
 /** Takes every member before the inside of any, so that a long list can't leave out an amount after it; the shortest first. */
-function objectOf(text: string, budget: number): Made {
+function objectNode(text: string, budget: number): Made {
   const all = [...membersIn(text)];
   const shown = all.slice(0, Math.max(budget, 0));
   const made = new Map<string, JsonNode>();
   let used = shown.length;
   for (const [name, value] of shown.toSorted(([, a], [, b]) => a.length - b.length)) {
     const left = Math.floor((budget - used) / (shown.length - made.size));
-    const child = nodeOf(value, left);
+    const child = toNode(value, left);
     made.set(name, child.node);
     used += child.used;
   }
@@ -69,21 +69,21 @@ function objectOf(text: string, budget: number): Made {
     const node = made.get(name);
     return node === undefined ? [] : [[name, node]];
   });
-  const rest = shown.length === all.length ? null : restOf(partsIn(text).slice(shown.length), "{", "}");
+  const rest = shown.length === all.length ? null : restNode(partsIn(text).slice(shown.length), "{", "}");
   return { node: { kind: "object", text, members, rest }, used };
 }
 
 /** Takes the first elements whole, as long as there are nodes left. */
-function listOf(text: string, budget: number): Made {
+function listNode(text: string, budget: number): Made {
   const elements: JsonNode[] = [];
   let rest: JsonRest | null = null;
   let used = 0;
   for (const value of elementsIn(text)) {
     if (used >= budget) {
-      rest = restOf(partsIn(text).slice(elements.length), "[", "]");
+      rest = restNode(partsIn(text).slice(elements.length), "[", "]");
       break;
     }
-    const child = nodeOf(value, budget - used - 1);
+    const child = toNode(value, budget - used - 1);
     elements.push(child.node);
     used += 1 + child.used;
   }
@@ -96,7 +96,7 @@ function partsIn(text: string): readonly string[] {
   return Array.from(membersIn(text), ([name, value]) => `${JSON.stringify(name)}:${value}`);
 }
 
-function restOf(parts: readonly string[], open: string, close: string): JsonRest {
+function restNode(parts: readonly string[], open: string, close: string): JsonRest {
   return { count: parts.length, text: `${open}${parts.join(",")}${close}` };
 }
 

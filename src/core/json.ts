@@ -100,7 +100,7 @@ export function isStorableText(text: string): boolean {
  * change. Without such numbers, printing is faster. The path has names and indexes. `null` when there is none.
  */
 export function memberText({ scan, value, text }: ParsedJson, ...path: readonly (string | number)[]): string {
-  if (scan === "plain") return JSON.stringify(path.reduce(memberOf, value) ?? null);
+  if (scan === "plain") return JSON.stringify(path.reduce(memberAt, value) ?? null);
   const compactor = new Compactor(text);
   if (!path.every((step) => compactor.goTo(step))) return "null";
   return scan === "compact" ? compactor.copy() : compactor.value();
@@ -111,7 +111,7 @@ export function orderedMemberText({ scan, text }: ParsedJson, ...path: readonly 
   return memberText({ scan: scan === "compact" ? scan : "exact", text, value: null }, ...path);
 }
 
-function memberOf(value: unknown, step: string | number): unknown {
+function memberAt(value: unknown, step: string | number): unknown {
   return typeof value === "object" && value !== null ? Object.getOwnPropertyDescriptor(value, step)?.value : undefined;
 }
 

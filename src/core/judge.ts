@@ -9,8 +9,8 @@ export interface Requester extends Pick<Caller, "accountId" | "role" | "keyName"
   readonly keyId: string | null;
 }
 
-/** The requester of an action, from the action alone. `Judge.requesterOf` adds the keys that were replaced. */
-export function requesterOf({ accountId, creator, createdBy, keyId }: Action): Requester {
+/** The requester of an action, from the action alone. `Judge.findRequester` adds the keys that were replaced. */
+export function toRequester({ accountId, creator, createdBy, keyId }: Action): Requester {
   const keyName = createdBy.slice(createdBy.indexOf(":") + 1);
   // A person's copy of an agent's action has the agent as its creator, but rules judge it as the person's, and only owners copy.
   const role = createdBy.startsWith("user:") ? "owner" : creator.role;
@@ -44,8 +44,8 @@ export async function judgeAgain(
   beyond?: readonly RuleCount[],
 ): Promise<Judged> {
   // Reload first, since no commit checks the version here.
-  await judge.reloadOf(action.accountId);
-  const one = await judge.judge(await judge.requesterOf(action), action, when, beyond);
+  await judge.reloadAccount(action.accountId);
+  const one = await judge.judge(await judge.findRequester(action), action, when, beyond);
   const other = await judge.judge(caller, action, when, beyond);
   const counts = new Map([...one.counts, ...other.counts].map((count) => [countName(count), count]));
   return { ruling: strictest([one, other])?.ruling ?? null, counts: [...counts.values()] };
@@ -54,13 +54,13 @@ export async function judgeAgain(
 /** Judges by the present counts: calls `judgeBy` with those that the request would exceed. Only the commit makes it certain. */
 export async function judgeByCounts(
   judgeBy: (beyond: readonly RuleCount[]) => Judged | Promise<Judged>,
-  beyondOf: (counts: readonly RuleCount[]) => Promise<readonly RuleCount[]>,
+  findBeyond: (counts: readonly RuleCount[]) => Promise<readonly RuleCount[]>,
 ): Promise<Judged> {
   const beyond: RuleCount[] = [];
   for (;;) {
     const judged = await judgeBy(beyond);
     // These are new ones: a count that a request exceeds is not among its counts any more.
-    const more = await beyondOf(judged.counts);
+    const more = await findBeyond(judged.counts);
     if (more.length === 0) return judged;
     beyond.push(...more);
   }
@@ -89,7 +89,7 @@ export interface Judge {
     beyond?: readonly RuleCount[],
   ): Promise<Judgement>;
   /** The requester of an action, with the keys that their key replaced if a rule needs them. */
-  requesterOf(action: Action): Promise<Requester>;
+  findRequester(action: Action): Promise<Requester>;
   /** Whether an account has rules about what is called, not only about how often. */
   isRuled(accountId: string): boolean;
   /**
@@ -99,7 +99,7 @@ export interface Judge {
    */
   judgeAtSend(action: Action, now: Date): Promise<RulingAtSend | null>;
   /** Reads the rules of an account if they have changed. Rejects when the store is unavailable. */
-  reloadOf(accountId: string): Promise<void>;
+  reloadAccount(accountId: string): Promise<void>;
   /** Records that a rule refused a request. False: rules were written since, so the request must be decided again. */
   recordRefusal(caller: Caller, request: ActionRequest, judgement: Judgement, now: Date): Promise<boolean>;
 }

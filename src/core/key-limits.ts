@@ -40,7 +40,7 @@ const PORT = /:\d{1,5}$/;
 
 /** The error for a spent daily budget. It is 403, since clients would repeat a 429 in a second. */
 export function budgetSpent(dailyActions: number, now: Date): DomainError {
-  const again = new Date((dayOf(now) + 1) * DAY_MS);
+  const again = new Date((utcDay(now) + 1) * DAY_MS);
   return new TooEarly(
     "forbidden",
     `This key may create ${dailyActions === 1 ? "1 action" : `${dailyActions} actions`} a day (UTC), retries included, and has done so. It may create or retry more from ${again.toISOString()}. ${BY_OWNER}`,
@@ -56,14 +56,14 @@ export interface KeyBudget {
 }
 
 /** Days since 1970, UTC. */
-export function dayOf(at: Date): number {
+export function utcDay(at: Date): number {
   return Math.floor(at.getTime() / DAY_MS);
 }
 
 /** What a create or retry takes from the key's daily limit. The store counts it in the same commit. */
-export function budgetOf({ keyId, limits }: Pick<Caller, "keyId" | "limits">, now: Date): KeyBudget | null {
+export function keyBudget({ keyId, limits }: Pick<Caller, "keyId" | "limits">, now: Date): KeyBudget | null {
   const limit = limits?.dailyActions ?? null;
-  return keyId === null || limit === null ? null : { keyId, limit, day: dayOf(now) };
+  return keyId === null || limit === null ? null : { keyId, limit, day: utcDay(now) };
 }
 
 /** Hosts in normal form, or what is wrong with them. */

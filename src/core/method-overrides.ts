@@ -1,6 +1,6 @@
 import { elementsIn, membersIn } from "./json-values.ts";
 import type { ActionRequest } from "./action.ts";
-import { bodyMemberOf, formPairs, isJsonMember, sentBody } from "./body.ts";
+import { usedBodyMember, formPairs, isJsonMember, sentBody } from "./body.ts";
 import { OVERRIDE_NAME_CHARS_MAX, OVERRIDES_READ_MAX } from "./limits.ts";
 
 /** A part of a request that names a method, which many targets use instead of the request's own. */
@@ -18,7 +18,7 @@ export type SentRequest = Pick<ActionRequest, "method" | "url" | "headers" | "bo
 export const OTHER_METHOD = "an unknown method";
 
 /** The method of a request, and every other method that its target may take it for. */
-export function methodsOf(request: SentRequest): readonly string[] {
+export function namedMethods(request: SentRequest): readonly string[] {
   return [request.method, ...methodOverrides(request).map(({ method }) => method)];
 }
 
@@ -33,9 +33,9 @@ export function methodOverrides(request: SentRequest): readonly MethodOverride[]
     ...Object.entries(request.headers ?? {}).flatMap(inHeader),
   ];
   for (const [what, pairs] of [
-    ["field", formOf(request)],
-    ["member", membersOf(request)],
-    ["part", partsOf(request)],
+    ["field", bodyFormPairs(request)],
+    ["member", memberPairs(request)],
+    ["part", requestPairs(request)],
   ] as const) {
     for (const pair of pairs) found.push(...namedIn(pair, what, what === "field" ? "the form" : "the body"));
   }
@@ -87,14 +87,14 @@ const WORD_ENDS = /[\s"'`()[\]{}<>]/;
 
 const HEADER = /method|verb(?!ose)/i;
 
-function formOf(request: SentRequest): readonly Pair[] {
+function bodyFormPairs(request: SentRequest): readonly Pair[] {
   const { body } = request;
-  return body !== null && bodyMemberOf(request) === "form" && MAY_NAME.test(body) ? formPairs(body) : [];
+  return body !== null && usedBodyMember(request) === "form" && MAY_NAME.test(body) ? formPairs(body) : [];
 }
 
-function membersOf(request: SentRequest): readonly Pair[] {
+function memberPairs(request: SentRequest): readonly Pair[] {
   const { body } = request;
-  const member = bodyMemberOf(request);
+  const member = usedBodyMember(request);
   if (body === null || member === null || !isJsonMember(member) || !body.startsWith("{") || !MAY_NAME.test(body)) {
     return [];
   }
@@ -119,7 +119,7 @@ function valuesIn([name, json]: Pair): readonly Pair[] {
 }
 
 /** The parts of a multipart body. Ignores boundaries, which targets read differently: a part header is enough. */
-function* partsOf(request: SentRequest): Generator<Pair> {
+function* requestPairs(request: SentRequest): Generator<Pair> {
   if (!Object.entries(request.headers ?? {}).some(isMultipart)) return;
   const sent = sentBody(request) ?? "";
   const text = typeof sent === "string" ? sent : Buffer.from(sent).toString("latin1");

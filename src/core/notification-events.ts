@@ -12,7 +12,7 @@ export type AskKind = (typeof ASKS)[number];
 type AskEvent = `${AskKind}:${string}`;
 
 /** The question in an event, or null if it is not for a channel. */
-export function askOf(event: string): { readonly kind: AskKind; readonly channelId: string } | null {
+export function parseAsk(event: string): { readonly kind: AskKind; readonly channelId: string } | null {
   const [word, channelId = ""] = event.split(":");
   const kind = ASKS.find((ask) => ask === word);
   return kind === undefined || channelId === "" ? null : { kind, channelId };
@@ -38,7 +38,7 @@ export function alertEvent({ stage, expiresAt }: CredentialAlert, place: number)
 }
 
 /** The alert of an event; null: it is about something else. */
-export function alertOf(event: string): CredentialAlert | null {
+export function parseAlert(event: string): CredentialAlert | null {
   const [, word, ms] = /^credential_(expiring|expired):(\d{1,15}):\d{1,4}$/.exec(event) ?? [];
   const stage = STAGES.find((one) => one === word);
   return stage === undefined ? null : { stage, expiresAt: new Date(Number(ms)) };
@@ -68,7 +68,7 @@ export function isCredentialRequested(event: string): boolean {
 
 /** False: it is about an invitation, a credential or a request for one, whose id stands in place of the action's. */
 export function isAboutAction(event: string): boolean {
-  return event !== "invited" && !isCredentialRequested(event) && alertOf(event) === null;
+  return event !== "invited" && !isCredentialRequested(event) && parseAlert(event) === null;
 }
 
 /** A notification to send because of a change. It is written to the outbox in the change's own commit. */
@@ -84,7 +84,7 @@ export type NotificationKind = NewNotification["kind"];
  * The host part of a notification's lane. Mail addresses are compared without case. Each channel is a lane of its own. A callback URL
  * that was altered to an invalid one still gets a lane, where it is given up, so that no change of its action fails.
  */
-export function hostOf({ kind, target }: Pick<NewNotification, "kind" | "target">): string {
+export function notificationHost({ kind, target }: Pick<NewNotification, "kind" | "target">): string {
   if (kind === "message") return target;
   return kind === "callback" ? (normalTarget(target)?.host ?? target) : target.toLowerCase();
 }

@@ -12,7 +12,7 @@ import {
   isAboutAction,
   type NewNotification,
   type NotificationKind,
-  hostOf,
+  notificationHost,
 } from "./notification-events.ts";
 
 /** `dropped`: it was no longer needed; the timeline does not mention it. */
@@ -78,7 +78,7 @@ interface DeliveryEnd {
 /** Decides what follows an attempt: delivered, retried or given up. See docs/events.md. */
 export function settleNotification(before: Notification, end: DeliveryEnd): NotificationChange {
   const { delivery, channel = null } = end;
-  const next = nextOf(before.attempts, end);
+  const next = nextDelivery(before.attempts, end);
   const isMade = delivery.kind !== "not_started" && delivery.kind !== "withheld";
   const made = isMade ? before.attempts : before.attempts - 1;
   const settled = { before, ...next, attempts: delivery.kind === "not_started" ? made : before.attempts };
@@ -96,7 +96,7 @@ export function settleNotification(before: Notification, end: DeliveryEnd): Noti
   return { ...settled, event };
 }
 
-function nextOf(
+function nextDelivery(
   attempts: number,
   { delivery, now, chance }: DeliveryEnd,
 ): Pick<NotificationChange, "status" | "dueAt" | "lastError"> {
@@ -201,14 +201,20 @@ export function notificationHosts(
 ): readonly string[] {
   const { status, callback, notifyEmail, approve } = action;
   if (kind === "callback") {
-    return callback === null || CALLBACK_EVENTS[status] === null ? NO_HOSTS : [hostOf({ kind, target: callback })];
+    return callback === null || CALLBACK_EVENTS[status] === null
+      ? NO_HOSTS
+      : [notificationHost({ kind, target: callback })];
   }
   const mayHaveMail = approve && (status === "awaiting_approval" || status === "pending" || status === "cancelled");
   const own =
-    kind === "mail" && notifyEmail !== null && mayHaveMail ? [hostOf({ kind, target: notifyEmail })] : NO_HOSTS;
+    kind === "mail" && notifyEmail !== null && mayHaveMail
+      ? [notificationHost({ kind, target: notifyEmail })]
+      : NO_HOSTS;
   const asks = asksFor(action, channels);
   if (asks.length === 0) return own;
-  return [...new Set([...own, ...asks.flatMap(({ message }) => (message.kind === kind ? [hostOf(message)] : []))])];
+  return [
+    ...new Set([...own, ...asks.flatMap(({ message }) => (message.kind === kind ? [notificationHost(message)] : []))]),
+  ];
 }
 
 /** Shared, since most changes have none. */

@@ -82,14 +82,14 @@ export function mayUseKept({
 }
 
 /** `target`: it answered with an error status; `dispatch`: no whole answer arrived. */
-export function errorSourceOf(outcome: Outcome): ErrorSource {
+export function outcomeSource(outcome: Outcome): ErrorSource {
   return outcome.kind === "answered" && !isBrokenSuccess(outcome) ? "target" : "dispatch";
 }
 
 /** The sentence for `last_error`; `timeoutMs` is the deadline of this attempt. */
 export function describeOutcome(outcome: Outcome, timeoutMs: number): string {
-  if (outcome.kind !== "answered") return sentenceOf(outcome.fault, timeoutMs);
-  if (isBrokenSuccess(outcome)) return sentenceOf(outcome.brokenBy ?? "closed", timeoutMs);
+  if (outcome.kind !== "answered") return faultSentence(outcome.fault, timeoutMs);
+  if (isBrokenSuccess(outcome)) return faultSentence(outcome.brokenBy ?? "closed", timeoutMs);
   if (outcome.code >= 300 && outcome.code < 400) {
     return `The target answered with a redirect (${outcome.code}); redirects are never followed.`;
   }
@@ -104,7 +104,7 @@ function isBrokenSuccess(outcome: Answered): boolean {
   return outcome.code >= 200 && outcome.code <= 299 && outcome.brokenBy !== null;
 }
 
-function sentenceOf(fault: Fault, timeoutMs: number): string {
+function faultSentence(fault: Fault, timeoutMs: number): string {
   if (fault === "timed_out") return `${TIMED_OUT}${seconds(timeoutMs)}.`;
   return FAULTS[fault][1];
 }
@@ -183,7 +183,7 @@ const KIND_OF_SENTENCE: ReadonlyMap<string, ErrorKind> = new Map(
 );
 
 /** The kind of failure that a result is; null: it is no failure. */
-export function errorKindOf({ errorSource, lastError }: Pick<Result, "errorSource" | "lastError">): ErrorKind | null {
+export function errorKind({ errorSource, lastError }: Pick<Result, "errorSource" | "lastError">): ErrorKind | null {
   if (errorSource === null) return null;
   if (errorSource === "target") return "target";
   if (lastError?.startsWith(TIMED_OUT) === true) return "timed_out";

@@ -48,9 +48,9 @@ export type PauseScope = Pick<Action, "accountId" | "keyId" | "host">;
 export type PauseSubject = Pick<Pause, "accountId" | "kind" | "subject">;
 
 /** The subjects whose pauses hold back the actions of a lane, widest first. */
-export function pausesOf({ accountId, keyId, host }: PauseScope): readonly PauseSubject[] {
+export function pausingSubjects({ accountId, keyId, host }: PauseScope): readonly PauseSubject[] {
   return [
-    ...stopsOf({ accountId }),
+    ...stoppingSubjects({ accountId }),
     { accountId, kind: "account", subject: "" },
     { accountId, kind: "key", subject: keyId },
     { accountId, kind: "host", subject: host },
@@ -58,7 +58,7 @@ export function pausesOf({ accountId, keyId, host }: PauseScope): readonly Pause
 }
 
 /** The subject whose pause also holds back notifications: a stopped account. */
-export function stopsOf({ accountId }: Pick<Pause, "accountId">): readonly PauseSubject[] {
+export function stoppingSubjects({ accountId }: Pick<Pause, "accountId">): readonly PauseSubject[] {
   return [{ accountId, kind: "sign_up", subject: accountId }];
 }
 
@@ -68,7 +68,7 @@ export function subjectKey({ accountId, kind, subject }: PauseSubject): string {
 }
 
 /** The pause that stops an action of this lane now; null: none does. */
-export type PauseOf = (scope: PauseScope) => Pause | null;
+export type FindPause = (scope: PauseScope) => Pause | null;
 
 export interface PauseEnd {
   readonly at: Date;
@@ -113,7 +113,7 @@ export interface PauseStore {
  */
 export function withPauses(entries: readonly TimelineEntry[], pauses: readonly Pause[]): readonly TimelineEntry[] {
   if (pauses.length === 0) return entries;
-  const added = waitsOf(entries).flatMap((wait) => pauses.flatMap((pause) => entriesOf(wait, pause)));
+  const added = findWaits(entries).flatMap((wait) => pauses.flatMap((pause) => pauseEntries(wait, pause)));
   const ordered = added.toSorted((one, other) => one.at.getTime() - other.at.getTime());
   return entries.flatMap((entry) => [entry, ...ordered.filter(({ seq }) => seq === entry.seq)]);
 }
@@ -125,7 +125,7 @@ interface Wait {
 }
 
 /** The times when the action was pending. Entries of mails and callbacks may fall within such a time. */
-function waitsOf(entries: readonly TimelineEntry[]): readonly Wait[] {
+function findWaits(entries: readonly TimelineEntry[]): readonly Wait[] {
   const waits: Wait[] = [];
   let pending: TimelineEntry[] = [];
   for (const entry of entries) {
@@ -138,7 +138,7 @@ function waitsOf(entries: readonly TimelineEntry[]): readonly Wait[] {
   return pending.length === 0 ? waits : [...waits, { entries: pending, until: null }];
 }
 
-function entriesOf({ entries, until }: Wait, pause: Pause): readonly TimelineEntry[] {
+function pauseEntries({ entries, until }: Wait, pause: Pause): readonly TimelineEntry[] {
   const [first] = entries;
   const { createdAt, createdBy, endedAt, endedBy } = pause;
   if (first === undefined || (endedAt !== null && endedAt <= first.at)) return [];

@@ -12,8 +12,8 @@ import { budgetSpent, limitRefusal } from "./key-limits.ts";
 import { type Caller, type Hold, isHeld, mayDo } from "./roles.ts";
 import { DomainError, invalidField, invalidFields, type Issue, TooEarly } from "./domain-error.ts";
 import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
-import { methodsOf, type SentRequest } from "./method-overrides.ts";
-import { originOf, normalTarget } from "./target.ts";
+import { namedMethods, type SentRequest } from "./method-overrides.ts";
+import { urlOrigin, normalTarget } from "./target.ts";
 import { isCounted, mayRepeat, type RejectionCount, saysWhy } from "./rejections.ts";
 import type { RuleCount } from "./account-rules.ts";
 import type { CreateRefusal } from "./store.ts";
@@ -87,7 +87,7 @@ export const NO_RECIPIENTS: RecipientFacts = { callbackHosts: [], approvers: [],
 /**
  * The policy for every create, retry and send-now. Pure: it decides from its arguments. The first check that refuses a request
  * decides. The counts of a create are checked in the commit that stores it, since others may be stored at the same time; if the
- * store refuses it, `refusalOf` has the error.
+ * store refuses it, `createRefusal` has the error.
  */
 export function decide(facts: CreateFacts | RetryFacts): PolicyDecision {
   const { request, caller, ruling } = facts;
@@ -116,7 +116,7 @@ function holdReason(request: SentRequest & Pick<ActionRequest, "approve">, hold:
 /** Whether the hold applies to a request. A request that names another method counts as both. */
 export function isHeldBy(hold: Hold, request: SentRequest): boolean {
   if (isHeld(hold, request.method)) return true;
-  return hold !== "none" && methodsOf(request).some((method) => isHeld(hold, method));
+  return hold !== "none" && namedMethods(request).some((method) => isHeld(hold, method));
 }
 
 /**
@@ -201,7 +201,7 @@ function callbackRefusal({ request: { callback }, callbackHosts }: RetryFacts): 
 }
 
 function notListed(callback: string): string {
-  const host = originOf(callback).replace(/^https?:\/\//, "");
+  const host = urlOrigin(callback).replace(/^https?:\/\//, "");
   return (
     `Callbacks of a key with a hold or a limit, and of agents where the account has rules, go only to hosts that an owner has listed, and ${host} is not listed. ` +
     "List it on the page Settings, Callback hosts, by `outgate callback-hosts add`, or by POST /v1/callback-hosts with an owner key."
@@ -254,7 +254,7 @@ function tooEarly(why: string, verb: "send" | "retry", from: Date): DomainError 
 }
 
 /** The error for a create that the store refused. */
-export function refusalOf(refused: CreateRefusal, { caller, ruling }: CreateFacts, now: Date): DomainError | null {
+export function createRefusal(refused: CreateRefusal, { caller, ruling }: CreateFacts, now: Date): DomainError | null {
   if (refused.kind === "rules_changed" || refused.kind === "grant_over" || refused.kind === "beyond")
     return rulesChange();
   if (refused.kind === "refused") return ruleRefusal(ruling);
@@ -335,7 +335,7 @@ export function mayApproveIt(
 }
 
 /** A caller as the creator of what they request. */
-export function creatorOf({ role, hold, limits }: Pick<Caller, "role" | "hold" | "limits">): LimitedCreator {
+export function limitedCreator({ role, hold, limits }: Pick<Caller, "role" | "hold" | "limits">): LimitedCreator {
   return { role, hold, isLimited: limits !== undefined };
 }
 

@@ -1,9 +1,9 @@
 import type { ActionRequest, Action, Operation } from "./action.ts";
-import { bodyMemberOf, formPairs, isJsonMember, sentBody } from "./body.ts";
+import { usedBodyMember, formPairs, isJsonMember, sentBody } from "./body.ts";
 import { type Actor, type Caller, isWithdrawal, mayDo } from "./roles.ts";
 import { REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from "./limits.ts";
 import { decodeUnreserved, storedTarget } from "./target.ts";
-import type { HashOf } from "./dedupe.ts";
+import type { HashText } from "./dedupe.ts";
 
 type IdentifiedRequest = Pick<ActionRequest, "method" | "url" | "body" | "extras">;
 
@@ -12,18 +12,18 @@ type IdentifiedRequest = Pick<ActionRequest, "method" | "url" | "body" | "extras
  * fields, `5.0` for `5`, `%61` for `a` and base64 for a text make no new request. It leaves out headers, since one header that
  * changes with each call would make every repetition a new request.
  */
-function rejectionDigest(request: IdentifiedRequest, hashOf: HashOf): string {
+function rejectionDigest(request: IdentifiedRequest, hashText: HashText): string {
   const { origin, rest } = storedTarget(request.url);
-  return hashOf(JSON.stringify([request.method, origin + decodeUnreserved(rest), plainBody(request)]));
+  return hashText(JSON.stringify([request.method, origin + decodeUnreserved(rest), plainBody(request)]));
 }
 
 /**
  * Identifies requests that differ only in query, headers, body, ids and the case of the path: what a requester changes who asks
  * again after a rejection.
  */
-function similarDigest({ method, url }: Pick<ActionRequest, "method" | "url">, hashOf: HashOf): string {
+function similarDigest({ method, url }: Pick<ActionRequest, "method" | "url">, hashText: HashText): string {
   const { host, pathname } = storedTarget(url);
-  return hashOf(JSON.stringify([method, host, foldedPath(pathname)]));
+  return hashText(JSON.stringify([method, host, foldedPath(pathname)]));
 }
 
 /** The path without empty segments and parameters of segments (`;a=1`), which most targets ignore. */
@@ -42,7 +42,7 @@ export function mayBeId(segment: string): boolean {
 /** The body in one spelling. A body that isn't JSON becomes a list, so that it equals no JSON text. */
 function plainBody(request: IdentifiedRequest): unknown {
   const { body } = request;
-  const member = bodyMemberOf(request);
+  const member = usedBodyMember(request);
   if (body === null || member === null) return null;
   if (isJsonMember(member)) return plainJson(body);
   if (member === "form") return ["form", ...formPairs(body).toSorted(([a], [b]) => (a < b ? -1 : Number(a > b)))];
@@ -95,10 +95,10 @@ export function isCounted({ approve }: Pick<ActionRequest, "approve">, { role, h
 export function entryOfRequest(
   request: CountedRequest,
   { caller, reason }: RequestedBy,
-  hashOf: HashOf,
+  hashText: HashText,
 ): RejectionEntry | null {
   if (!isCounted(request, caller)) return null;
-  return { kind: "asked", ...digestsOf(request, hashOf), by: caller.actor, reason };
+  return { kind: "asked", ...requestDigests(request, hashText), by: caller.actor, reason };
 }
 
 /**
@@ -109,9 +109,9 @@ export function entryOfDecision(
   operation: Operation,
   action: CountedRequest & { readonly status: string },
   { caller, reason }: RequestedBy,
-  hashOf: HashOf,
+  hashText: HashText,
 ): RejectionEntry | null {
-  if (operation === "retry") return entryOfRequest(action, { caller, reason }, hashOf);
+  if (operation === "retry") return entryOfRequest(action, { caller, reason }, hashText);
   if (!action.approve) return null;
   const mayApprove = mayDo(caller.role, "approve");
   // Also for an approved action that was not sent yet: a person has changed their mind.
@@ -119,12 +119,15 @@ export function entryOfDecision(
   const counts = isRejection ? !isWithdrawal(caller) : operation === "approve" && mayApprove;
   if (!counts) return null;
   const kind = isRejection ? "rejected" : "approved";
-  return { kind, ...digestsOf(action, hashOf), by: caller.actor, reason };
+  return { kind, ...requestDigests(action, hashText), by: caller.actor, reason };
 }
 
 /** The digests that identify a request among rejected ones. */
-export function digestsOf(request: IdentifiedRequest, hashOf: HashOf): Pick<RejectionEntry, "digest" | "similar"> {
-  return { digest: rejectionDigest(request, hashOf), similar: similarDigest(request, hashOf) };
+export function requestDigests(
+  request: IdentifiedRequest,
+  hashText: HashText,
+): Pick<RejectionEntry, "digest" | "similar"> {
+  return { digest: rejectionDigest(request, hashText), similar: similarDigest(request, hashText) };
 }
 
 /** An earlier rejection of a request, or an earlier repetition of it after one. */

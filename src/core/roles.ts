@@ -58,7 +58,7 @@ export const VIEWERS = ["public", "mail", "decider"] as const;
 export type Viewer = (typeof VIEWERS)[number];
 
 /** The viewer for callers with this role who don't see the action whole. */
-export function viewerOf(role: Role): Exclude<Viewer, "mail"> {
+export function roleViewer(role: Role): Exclude<Viewer, "mail"> {
   return mayDo(role, "approve") ? "decider" : "public";
 }
 
@@ -96,13 +96,15 @@ export interface KeyLimits {
 export const NO_KEY_LIMITS: KeyLimits = { hosts: null, methods: null, dailyActions: null, expiresAt: null };
 
 /** The members that are limits, of a key or of the table of keys. */
-export function limitsOf<Key extends Readonly<Record<keyof KeyLimits, unknown>>>(key: Key): Pick<Key, keyof KeyLimits> {
+export function keyLimits<Key extends Readonly<Record<keyof KeyLimits, unknown>>>(
+  key: Key,
+): Pick<Key, keyof KeyLimits> {
   const { hosts, methods, dailyActions, expiresAt } = key;
   return { hosts, methods, dailyActions, expiresAt };
 }
 
 export function isLimited(key: KeyLimits): boolean {
-  return Object.values(limitsOf(key)).some((limit) => limit !== null);
+  return Object.values(keyLimits(key)).some((limit) => limit !== null);
 }
 
 /** Who makes a request: a key or a person, and their account. */
@@ -140,7 +142,7 @@ export interface Caller {
 }
 
 /** The id that limits on streams, sessions and waits count by: the key's or the person's. */
-export function holderIdOf({ keyId, personId }: Caller): string {
+export function holderId({ keyId, personId }: Caller): string {
   return keyId ?? personId ?? "";
 }
 
@@ -161,7 +163,7 @@ export interface Made {
 }
 
 export function madeBy(caller: Caller) {
-  return { createdBy: caller.actor, createdById: holderIdOf(caller) };
+  return { createdBy: caller.actor, createdById: holderId(caller) };
 }
 
 /** The error for callers who lost the right to manage the account after their request began. */
@@ -214,10 +216,10 @@ interface CreatedBy {
  * How a caller sees an action: whole, or masked for a viewer. Approvers, readers and people see every action masked: owners show
  * secrets one by one, with an entry in the audit log each, and by more than their cookie, which other ports may know.
  */
-export function viewOf(caller: ScopedCaller, action: CreatedBy): "whole" | ReturnType<typeof viewerOf> {
+export function callerView(caller: ScopedCaller, action: CreatedBy): "whole" | ReturnType<typeof roleViewer> {
   const isKey = caller.personId === undefined;
   const isWhole = isKey && (caller.role === "owner" || (hasScope(caller.role) && mayChange(caller, action)));
-  return isWhole ? "whole" : viewerOf(caller.role);
+  return isWhole ? "whole" : roleViewer(caller.role);
 }
 
 /** Whether the caller may cancel or retry this action, or let its client ask a person about it, if its role allows that. */

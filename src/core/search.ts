@@ -1,7 +1,7 @@
 import type { Action, ActionStatus, Result, RequesterTextName } from "./action.ts";
 import type { Actor } from "./roles.ts";
 import type { HttpMethod } from "./target.ts";
-import { type ErrorKind, errorKindOf, type OutcomeKind } from "./outcome.ts";
+import { type ErrorKind, errorKind, type OutcomeKind } from "./outcome.ts";
 
 /** A condition on the metadata of an action. */
 export interface MetadataFilter {
@@ -49,7 +49,7 @@ export function holdsText(text: string | null, searched: string): boolean {
 }
 
 /** Path and query of a target as its caller wrote them; `/` where there is none. */
-export function pathOf(url: string): string {
+export function urlPath(url: string): string {
   const authority = url.indexOf("//") + "//".length;
   const rest = url.slice(authority).search(/[/?#]/);
   if (rest === -1) return "/";
@@ -66,7 +66,7 @@ export function matchesPlace(q: string, { id, url, host }: Readonly<Record<"id" 
     url
       .slice(url.indexOf("//") + "//".length)
       .toLowerCase()
-      .includes(text) || holdsText(host + pathOf(url), text)
+      .includes(text) || holdsText(host + urlPath(url), text)
   );
 }
 
@@ -95,7 +95,7 @@ export function matchesResult({ responseCodes, error }: Search, result: ShownRes
   if (responseCodes.length > 0) {
     if (responseCode === null || !namesCode(responseCodes, responseCode)) return false;
   }
-  return error === null || errorKindOf(result) === error;
+  return error === null || errorKind(result) === error;
 }
 
 /** The lowest and the highest status that codes and classes name; null: they name none. */

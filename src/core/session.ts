@@ -27,7 +27,7 @@ export interface StartedSession {
 
 /** The origin of a request to sign up or log in. */
 export interface RequestSource {
-  /** The network address, as `networkOf` names it. */
+  /** The network address, as `clientNetwork` names it. */
   readonly client: string;
   /** The device token as sent, not yet verified; null: none. */
   readonly deviceToken: string | null;

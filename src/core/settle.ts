@@ -1,7 +1,7 @@
 import { type Action, type Result, isLateSuccess, type LateResult, lateSuccessIn, statusAfter } from "./action.ts";
 import { heldBy, refusedBy, type Stop } from "./action-policy.ts";
 import { type Change, step } from "./changes.ts";
-import { describeOutcome, errorSourceOf, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
+import { describeOutcome, outcomeSource, isPolicyRefusal, isSuccess, type Outcome } from "./outcome.ts";
 import { RESPONSE_HEADER_CHARS_MAX } from "./limits.ts";
 import { SYSTEM } from "./roles.ts";
 import type { TimelineEvent } from "./timeline.ts";
@@ -51,7 +51,7 @@ type Measured = Pick<AttemptEnd, "outcome" | "durationMs" | "timeoutMs">;
 /** The change that ends an attempt of an active action: completed, waiting for the next attempt, or failed. */
 export function settle(action: Action, end: AttemptEnd): Change {
   const { outcome, now } = end;
-  const result = resultOf(action, end);
+  const result = toResult(action, end);
   const ended = { leaseUntil: null, dueAt: null, finishedAt: now, result };
   const attempt = (nextRetryAt: Date | null) => attemptMade(action.attempts, end, result, nextRetryAt);
 
@@ -102,7 +102,7 @@ export function settleLate(action: Action, end: LateEnd): Change {
 function lateChange(action: Action, end: LateEnd): Change {
   const { run, attempt, outcome, now } = end;
   const { status } = action;
-  const made = attemptMade(attempt, end, resultOf(action, end), null);
+  const made = attemptMade(attempt, end, toResult(action, end), null);
   const noted: Change = { before: action, after: action, events: [{ ...made, run, late: "noted" }] };
   if (outcome.kind !== "answered") return noted;
   const { code: responseCode, body, truncated, headers } = outcome;
@@ -163,10 +163,10 @@ function isFinal(action: Action, { outcome, giveUpOn = [] }: AttemptEnd): boolea
   return isPolicyRefusal(outcome) || (outcome.kind === "unknown" && action.onUnknown === "stop");
 }
 
-function resultOf(action: Action, { outcome, durationMs, timeoutMs }: Measured): Result {
+function toResult(action: Action, { outcome, durationMs, timeoutMs }: Measured): Result {
   const succeeded = isSuccess(outcome, action.method);
   const answered = outcome.kind === "answered" ? outcome : null;
-  const source = succeeded ? null : errorSourceOf(outcome);
+  const source = succeeded ? null : outcomeSource(outcome);
   const retryAfter = answered?.retryAfter?.slice(0, RESPONSE_HEADER_CHARS_MAX);
   // In the form in which headers are stored.
   const retryAfterAlone = retryAfter === undefined ? null : JSON.stringify([["retry-after", retryAfter]]);

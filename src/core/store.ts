@@ -327,7 +327,7 @@ export interface ActionStore extends Queue<Action> {
   /** Finds an action of any account, for holders of a token of the action. */
   findById(id: string): Promise<Action | null>;
   /** The action that a key names now, by the rules of `src/core/dedupe.ts`. */
-  holderOf(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Pick<Action, "id" | "status"> | null>;
+  keyHolder(accountId: string, kind: KeyKind, key: string, now: Date): Promise<Pick<Action, "id" | "status"> | null>;
   list(query: ActionQuery): Promise<ActionRows>;
   /** How many actions `list` would find, up to the query's limit and among so many rows. */
   count(query: ActionQuery, rowsMax: number): Promise<CountedRows>;
@@ -406,7 +406,7 @@ export interface OutboxStore {
    * Role and hold of the action's creator, and whether their key has limits, even if the key was revoked or its row is gone.
    * Null: the action is gone.
    */
-  creatorOf(id: string): Promise<LimitedCreator | null>;
+  findCreator(id: string): Promise<LimitedCreator | null>;
   /**
    * Counts a mail as sent now. False: its recipient or account has reached the hourly limit, so it must not be sent. A retry
    * replaces its earlier count.
@@ -495,7 +495,7 @@ export interface ClusterStore {
   /** Rows of the timeline of all accounts after a position. */
   changedSince(position: number, limit: number): Promise<ChangedPage>;
   /** The revisions of these actions, of any account. Actions that are gone are left out. */
-  revisionsOf(actionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  findRevisions(actionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /**
    * Calls `onHint` for each hint of another node's commit, and `onGap` after a lost connection, when hints may have been
    * missed. Resolves with a function that stops it. Null: this database sends no hints.

@@ -31,7 +31,7 @@ export function normalTarget(text: string): NormalTarget | null {
     host,
     origin: `${url.protocol}//${host}`,
     pathname: url.pathname,
-    rest: restOf(url),
+    rest: targetRest(url),
   };
 }
 
@@ -48,7 +48,7 @@ export function storedTarget(url: string): NormalTarget {
 }
 
 /** The origin of a stored URL. */
-export function originOf(url: string): string {
+export function urlOrigin(url: string): string {
   return storedTarget(url).origin;
 }
 
@@ -146,7 +146,7 @@ function withoutTrailingDot(name: string): string {
 }
 
 /** Path and query, cut from the whole href because `search` doesn't distinguish `/a?` from `/a`. */
-function restOf({ href, protocol, hash }: URL): string {
+function targetRest({ href, protocol, hash }: URL): string {
   const rest = href.slice(href.indexOf("/", protocol.length + 2));
   if (hash !== "") return rest.slice(0, -hash.length);
   return rest.endsWith("#") ? rest.slice(0, -1) : rest;

@@ -187,7 +187,7 @@ const INITIAL: ReplayedState = {
  * oldest first. The response body is null, since the store keeps only the newest attempt's. A late result's body is stored with
  * the action, and masked like the rest of it.
  */
-export function actionAsOf(action: Action, entries: readonly TimelineEntry[]): Action {
+export function actionAt(action: Action, entries: readonly TimelineEntry[]): Action {
   const last = entries.at(-1);
   if (last === undefined) return action;
   const { status, run } = last;
@@ -198,14 +198,14 @@ export function actionAsOf(action: Action, entries: readonly TimelineEntry[]): A
     ...state,
     status,
     run,
-    lateResult: lateResultAsOf(action, entries, last),
+    lateResult: lateResultAt(action, entries, last),
     leaseUntil: null,
     finishedAt: isTerminal(status) ? endedAt : null,
   };
 }
 
 /** The late result that was known then. If another has replaced it, only the timeline still has it. */
-function lateResultAsOf(
+function lateResultAt(
   { lateResult }: Action,
   entries: readonly TimelineEntry[],
   { run, at: until }: TimelineEntry,
@@ -235,13 +235,13 @@ function applyEvent(before: ReplayedState, { at, event }: TimelineEntry): Replay
   }
   if (type === "attempt") {
     const { next_retry_at: next } = event;
-    return { ...before, dueAt: next === null ? null : new Date(next), result: resultOf(event) };
+    return { ...before, dueAt: next === null ? null : new Date(next), result: attemptResult(event) };
   }
   // Other events change only the status, or are about notifications.
   return before;
 }
 
-function resultOf(made: Extract<TimelineEvent, { readonly type: "attempt" }>): Result {
+function attemptResult(made: Extract<TimelineEvent, { readonly type: "attempt" }>): Result {
   const { error, outcome, response_code: code, duration_ms: durationMs } = made;
   const isRefusal = outcome === "answered" && code !== null && (code < 200 || code > 299);
   const errorSource = isRefusal ? "target" : "dispatch";

@@ -21,7 +21,7 @@ export const CERTIFICATE_REASONS: Readonly<Record<Exclude<TlsFailure, "handshake
  * Reads the code of an error or of its causes; null when it is not about TLS. Messages of libraries contain addresses
  * and are not shown.
  */
-export function tlsFailureOf(error: unknown): TlsFailure | null {
+export function tlsFailure(error: unknown): TlsFailure | null {
   let link: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && typeof link === "object" && link !== null; depth += 1) {
     const code = "code" in link && typeof link.code === "string" ? link.code : "";

@@ -17,7 +17,7 @@ interface WallTime {
 export function isZone(name: string): boolean {
   if (!NAME.test(name)) return false;
   try {
-    zoneOf(name);
+    findZone(name);
     return true;
   } catch {
     return false;
@@ -30,7 +30,7 @@ const NAME = /^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/;
 
 /** What clocks show in a zone at a time. Throws a RangeError if there is no such zone. */
 export function wallTime(at: Date, name: string): WallTime {
-  const zone = zoneOf(name);
+  const zone = findZone(name);
   const minute = Math.floor(at.getTime() / MINUTE_MS);
   if (zone.minute !== minute) {
     zone.minute = minute;
@@ -47,7 +47,7 @@ export type Period = (typeof PERIODS)[number];
  * A number for the hour, day or month of a zone's calendar that a time is in: in milliseconds, at most a day from its start.
  * When clocks are set back, an hour comes twice, and each counts separately; days with a change have 23 or 25 hours.
  */
-export function periodOf(at: Date, per: Period, zone: string): number {
+export function periodAt(at: Date, per: Period, zone: string): number {
   const { minute, date } = wallTime(at, zone);
   if (per === "hour") return (Math.floor(at.getTime() / MINUTE_MS) - minute) * MINUTE_MS;
   return per === "day" ? date.getTime() : Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
@@ -64,7 +64,7 @@ interface DailyWindow {
 
 /** Tells whether local clocks show a time in the window, even on days when they change. */
 export function windowCheck({ from, to, days = WEEKDAYS, timezone }: DailyWindow): (now: Date) => boolean {
-  const [begin, end] = [minuteOf(from), minuteOf(to)];
+  const [begin, end] = [parseMinute(from), parseMinute(to)];
   return (now) => {
     const { weekday, hour, minute } = wallTime(now, timezone);
     const at = hour * 60 + minute;
@@ -75,7 +75,7 @@ export function windowCheck({ from, to, days = WEEKDAYS, timezone }: DailyWindow
 }
 
 /** The minutes since midnight of a time such as `18:00`. */
-function minuteOf(time: string): number {
+function parseMinute(time: string): number {
   return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 }
 
@@ -96,7 +96,7 @@ interface Zone {
 /** Zones by name in lower case. The time zone database has about 600. */
 const zones = new Map<string, Zone>();
 
-function zoneOf(name: string): Zone {
+function findZone(name: string): Zone {
   const known = zones.get(name.toLowerCase());
   if (known !== undefined) return known;
   const [numeric, twoDigits] = ["numeric", "2-digit"] as const;

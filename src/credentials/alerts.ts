@@ -1,7 +1,7 @@
 import type { Channel } from "../core/channel.ts";
 import { alertDue } from "../core/credential.ts";
 import { PEOPLE_PER_ACCOUNT_MAX } from "../core/limits.ts";
-import { alertEvent, hostOf, type NotificationKind } from "../core/notification-events.ts";
+import { alertEvent, notificationHost, type NotificationKind } from "../core/notification-events.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 type NoticeKind = Exclude<NotificationKind, "callback">;
@@ -11,23 +11,23 @@ export type OwnerNotices = ReturnType<typeof createOwnerNotices>;
 
 export function createOwnerNotices(
   { store, config, ids }: AppContext,
-  channelsOf: (accountId: string) => readonly Channel[],
+  findChannels: (accountId: string) => readonly Channel[],
   /** Called when notifications wait. */
   onWaiting: (kind: NoticeKind, accountId: string, host: string) => void,
 ) {
-  /** The outbox rows. `eventOf`: the event for the recipient at this index. */
-  const rowsFor = async <Event extends string>(accountId: string, now: Date, eventOf: (place: number) => Event) => {
+  /** The outbox rows. `makeEvent`: the event for the recipient at this index. */
+  const rowsFor = async <Event extends string>(accountId: string, now: Date, makeEvent: (place: number) => Event) => {
     const members = config.mail === null ? [] : await store.team.members(accountId, PEOPLE_PER_ACCOUNT_MAX);
     const owners = members.filter(({ role }) => role === "owner");
-    const channels = channelsOf(accountId).filter(({ kind, enabled }) => kind !== "mail" && enabled);
+    const channels = findChannels(accountId).filter(({ kind, enabled }) => kind !== "mail" && enabled);
     const recipients = [
       ...owners.map(({ email }) => ({ kind: "mail", target: email }) as const),
       ...channels.map(({ id }) => ({ kind: "message", target: id }) as const),
     ];
     return recipients.map((one, at) => ({
       id: ids.row(now),
-      host: hostOf(one),
-      message: { ...one, event: eventOf(at) },
+      host: notificationHost(one),
+      message: { ...one, event: makeEvent(at) },
     }));
   };
   return {

@@ -3,7 +3,7 @@ import type { CredentialBounds } from "../core/credential.ts";
 import type { Issue } from "../core/domain-error.ts";
 import { CREDENTIAL_PATHS_CHARS_MAX } from "../core/limits.ts";
 import { readHosts } from "../core/key-limits.ts";
-import { methodsOf, type SentRequest } from "../core/method-overrides.ts";
+import { namedMethods, type SentRequest } from "../core/method-overrides.ts";
 import { isUnder, normalPrefix, type SentTarget, sentTarget, type HttpMethod } from "../core/target.ts";
 import type { ChangeCredentialBody } from "./schemas.ts";
 
@@ -57,7 +57,7 @@ export function outOfBounds(
   const target = sentTarget(request.url);
   if (!hosts.some((allowed) => isHost(allowed, target))) return { bound: "hosts", found: target.host };
   if (paths !== null && !paths.some((prefix) => isUnder(target, prefix))) return { bound: "paths", found: target.path };
-  const method = methods === null ? undefined : methodsOf(request).find((one) => !methods.some((it) => it === one));
+  const method = methods === null ? undefined : namedMethods(request).find((one) => !methods.some((it) => it === one));
   return method === undefined ? null : { bound: "methods", found: method };
 }
 

@@ -1,9 +1,9 @@
 import Type, { type Static } from "typebox";
 import { CredentialKindName, credentialNameSchema } from "../api/action-schemas.ts";
 import * as t from "../api/schema-helpers.ts";
-import { checkListQuery, pageOf } from "../api/cursor.ts";
+import { checkListQuery, cutPage } from "../api/cursor.ts";
 import { toJson } from "../api/serializer.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import {
   type AskedCredential,
   type Credential,
@@ -26,9 +26,9 @@ import {
   CREDENTIAL_REQUESTS_PER_KEY_MAX,
   LIST_LIMIT_DEFAULT,
 } from "../core/limits.ts";
-import { authorize, type Caller, hasScope, viewOf } from "../core/roles.ts";
+import { authorize, type Caller, hasScope, callerView } from "../core/roles.ts";
 import { createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonResponse } from "../http/response.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";
@@ -162,7 +162,7 @@ export function createCredentialRequestService(
       const declinedSince = new Date(now.getTime() - CREDENTIAL_DECLINED_MS);
       const all = await notices.rowsFor(accountId, now, (place) => `credential_requested:${place}` as const);
       const rows = all.slice(0, CREDENTIAL_REQUEST_RECIPIENTS_MAX);
-      const asked = await requests.ask(request, declinedSince, rows, auditOf(caller, audited, now));
+      const asked = await requests.ask(request, declinedSince, rows, auditEntry(caller, audited, now));
       if (asked.kind !== "written" && asked.kind !== "matched") throw requestRefusal(asked);
       const isNew = asked.kind === "written";
       if (isNew) {
@@ -183,7 +183,7 @@ export function createCredentialRequestService(
       return credentialService.add(caller, { ...body, keys }, async (credential, audit) => {
         const { name } = credential;
         const audited = { kind: "credential_request_granted", subject: id, detail: { host, name } } as const;
-        const outcome = await requests.grant(id, credential, audit, auditOf(caller, audited, credential.createdAt));
+        const outcome = await requests.grant(id, credential, audit, auditEntry(caller, audited, credential.createdAt));
         if (outcome === "gone") throw notOpen(await find(caller, id), clock.now());
         onChanged(caller.accountId);
         return outcome;
@@ -197,7 +197,7 @@ export function createCredentialRequestService(
       const { accountId, actor: by } = caller;
       const at = clock.now();
       const audited = { kind: "credential_request_declined", subject: id, detail: { host } } as const;
-      const isDeclined = await requests.decline({ accountId, id, at, by, reason }, auditOf(caller, audited, at));
+      const isDeclined = await requests.decline({ accountId, id, at, by, reason }, auditEntry(caller, audited, at));
       if (!isDeclined) throw notOpen(await find(caller, id), at);
       onChanged(accountId);
       return find(caller, id);
@@ -308,7 +308,7 @@ export const CredentialRequestParameters = t.closedObject({
 
 /** A request as the caller sees it: another key's texts are masked, since they may contain secrets. */
 export function serializeRequest(caller: Caller, request: ListedCredentialRequest, now: Date): CredentialRequestJson {
-  const view = viewOf(caller, request);
+  const view = callerView(caller, request);
   const status = statusOfRequest(request, now);
   if (view === "whole") return toJson(CredentialRequestJson, { ...request, status });
   const { reason: why, paths, createdBy, decidedBy, decisionReason } = request;
@@ -334,7 +334,7 @@ export function credentialRequestRoutes({
   clock,
 }: Pick<AppContext, "clock"> & { readonly credentialRequests: CredentialRequestService }) {
   const answer = (caller: Caller, request: ListedCredentialRequest, status = 200) =>
-    jsonOf(serializeRequest(caller, request, clock.now()), status);
+    jsonResponse(serializeRequest(caller, request, clock.now()), status);
   return createApiRoutes()
     .post(
       "/v1/credential-requests",
@@ -371,7 +371,7 @@ export function credentialRequestRoutes({
           ? await credentialRequests.list(caller, { status, before, limit })
           : await credentialRequests.pending(caller);
         const rows = found.map((one) => serializeRequest(caller, one, now));
-        return jsonOf(pageOf(rows, isPaged ? limit : rows.length));
+        return jsonResponse(cutPage(rows, isPaged ? limit : rows.length));
       },
       operation({
         operationId: "listCredentialRequests",

@@ -6,7 +6,7 @@ import type { Credential } from "../core/credential.ts";
 import { CREDENTIALS_MAX } from "../core/limits.ts";
 import type { Caller } from "../core/roles.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
+import { jsonResponse, noContent } from "../http/response.ts";
 import { headersOfCredential } from "./kinds.ts";
 import {
   ChangeCredentialBody,
@@ -90,13 +90,13 @@ export const CredentialParams = pathParams(Type.Object({ name: credentialNameSch
 
 export function credentialRoutes({ credentialService }: { readonly credentialService: CredentialService }) {
   const shown = async (caller: Caller, credential: Credential) =>
-    jsonOf(serializeCredential(credential, await credentialService.uses(caller)));
+    jsonResponse(serializeCredential(credential, await credentialService.uses(caller)));
   return createApiRoutes()
     .get(
       "/v1/credentials",
       async ({ caller }) => {
         const [all, uses] = await Promise.all([credentialService.list(caller), credentialService.uses(caller)]);
-        return jsonOf({ data: all.map((one) => serializeCredential(one, uses)) });
+        return jsonResponse({ data: all.map((one) => serializeCredential(one, uses)) });
       },
       operation({
         operationId: "listCredentials",
@@ -109,7 +109,8 @@ export function credentialRoutes({ credentialService }: { readonly credentialSer
     )
     .post(
       "/v1/credentials",
-      async ({ caller, body }) => jsonOf(serializeCredential(await credentialService.add(caller, body), NO_USES), 201),
+      async ({ caller, body }) =>
+        jsonResponse(serializeCredential(await credentialService.add(caller, body), NO_USES), 201),
       operation({
         operationId: "createCredential",
         permission: "manage",
@@ -165,7 +166,7 @@ export function credentialRoutes({ credentialService }: { readonly credentialSer
     )
     .post(
       "/v1/credentials/:name/test",
-      async ({ caller, params, body }) => jsonOf(await credentialService.test(caller, params.name, body.url)),
+      async ({ caller, params, body }) => jsonResponse(await credentialService.test(caller, params.name, body.url)),
       operation({
         operationId: "testCredential",
         permission: "manage",

@@ -1,4 +1,4 @@
-import { type AuditCounts, type AuditDetail, auditOf } from "../core/audit.ts";
+import { type AuditCounts, type AuditDetail, auditEntry } from "../core/audit.ts";
 import {
   type Credential,
   type CredentialKind,
@@ -171,7 +171,7 @@ export function createCredentialService(
         hosts: credential.hosts.join(" "),
         ...keysChanged([], credential.keys),
       };
-      const added = await store(credential, auditOf(caller, { kind: "credential_added", subject: id, detail }, now));
+      const added = await store(credential, auditEntry(caller, { kind: "credential_added", subject: id, detail }, now));
       if (added === "taken") throw invalidField("name", `This account has a credential ${body.name} already.`);
       if (added === "full") {
         throw accountFull(CREDENTIALS_MAX, "credentials", "Delete one first.");
@@ -222,7 +222,7 @@ export function createCredentialService(
         const changed = changedIn(stored, patch);
         const detail = { name, changed: changed.join(", "), ...keysChanged(stored.keys, keys ?? stored.keys) };
         const audited = { kind: "credential_changed", subject: id, detail } as const;
-        if (changed.length === 0 || (await credentials.change(stored, patch, auditOf(caller, audited, now)))) {
+        if (changed.length === 0 || (await credentials.change(stored, patch, auditEntry(caller, audited, now)))) {
           await known.refresh(accountId);
           return find(caller, name);
         }
@@ -235,7 +235,7 @@ export function createCredentialService(
       authorize(caller, "manage");
       const { id } = await find(caller, name);
       const audited = { kind: "credential_removed", subject: id, detail: { name } } as const;
-      if (!(await credentials.remove(caller.accountId, id, auditOf(caller, audited, clock.now()))))
+      if (!(await credentials.remove(caller.accountId, id, auditEntry(caller, audited, clock.now()))))
         throw notFound("credential");
       await known.refresh(caller.accountId);
     },

@@ -1,5 +1,5 @@
 import { type Action, type ActionRequest, isExpired } from "../core/action.ts";
-import { type AuditDetail, type AuditEntry, auditOf, auditOfSystem } from "../core/audit.ts";
+import { type AuditDetail, type AuditEntry, auditEntry, auditOfSystem } from "../core/audit.ts";
 import {
   type Credential,
   type CredentialBounds,
@@ -91,7 +91,7 @@ export function createCredentialUse(
   /** Adds the host's default credential if that is allowed. The caller didn't ask for it, so this never refuses. */
   const withDefault = (caller: Caller, request: ActionRequest): ActionRequest => {
     const { accountId } = caller;
-    const name = hosts.defaultCredentialOf({ accountId, host: request.host });
+    const name = hosts.defaultCredential({ accountId, host: request.host });
     const found = name === null ? null : known.find(accountId, name);
     if (found === null || !mayUse(caller, found) || refusal(found, request) !== null) return request;
     return { ...request, extras: { ...request.extras, credential: toRequested(found) } };
@@ -217,7 +217,7 @@ export function createCredentialUse(
     },
 
     /** How the credential of a request has changed since; null: not at all, as far as is known, or it has none. */
-    stateOf({ accountId, extras: { credential: requested } }: Pick<Action, "accountId" | "extras">) {
+    findCredentialState({ accountId, extras: { credential: requested } }: Pick<Action, "accountId" | "extras">) {
       if (requested === undefined) return null;
       const now = known.of(accountId).find(({ id }) => id === requested.id);
       if (now === undefined) return "deleted";
@@ -274,7 +274,7 @@ export function createCredentialUse(
         detail: {},
         check: (now, at) => stateFault(now, at) ?? (outOfBounds(now, request) === null ? null : "credential_bounds"),
         entry: ({ id: subject }, at) =>
-          auditOf(caller, { kind: "credential_tested", subject, detail: { name, host, method } }, at),
+          auditEntry(caller, { kind: "credential_tested", subject, detail: { name, host, method } }, at),
       });
     },
   };

@@ -48,7 +48,7 @@ export function fingerprint(masterKey: Uint8Array): string {
 }
 
 /** The short id of a key: the prefix of texts encrypted under it, and part of the name of old key files. */
-export function keyIdOf(masterKey: Uint8Array): string {
+export function masterKeyId(masterKey: Uint8Array): string {
   return fingerprint(masterKey).slice(0, 8);
 }
 
@@ -92,7 +92,7 @@ export function loadMasterKey({ secretKey, keyFile, databaseExists, random }: Ke
  * The path of the key file: beside the database file itself, not beside a link to it, so that every path finds it. If an
  * earlier version made it beside the link, it stays there.
  */
-export function keyFileOf(databasePath: string): string {
+export function keyFileFor(databasePath: string): string {
   const besideLink = `${databasePath}.key`;
   if (existsSync(besideLink)) return besideLink;
   const real = realPath(databasePath);
@@ -115,12 +115,12 @@ export function copyKeyFile(keyFile: string, to: string): string {
 
 /** The next key that an interrupted rotation has left; null: none. */
 export function readNextKey(keyFile: string): Uint8Array | null {
-  return readKeyFile(nextKeyFileOf(keyFile));
+  return readKeyFile(nextKeyFile(keyFile));
 }
 
 /** Creates the next key file, mode 0600, durably, before anything is encrypted under it. */
 export function makeNextKey(keyFile: string, random: (count: number) => Uint8Array): Uint8Array {
-  return makeKeyFile(nextKeyFileOf(keyFile), random);
+  return makeKeyFile(nextKeyFile(keyFile), random);
 }
 
 /**
@@ -132,17 +132,17 @@ export function adoptNextKey(keyFile: string, presentKeyId: string): string {
   try {
     linkSync(keyFile, kept);
   } catch (cause) {
-    if (errorCodeOf(cause) !== "EEXIST")
-      throw new Error(`The key file ${kept} can't be made (${errorCodeOf(cause)}).`, { cause });
+    if (errorCode(cause) !== "EEXIST")
+      throw new Error(`The key file ${kept} can't be made (${errorCode(cause)}).`, { cause });
   }
   syncFolder(dirname(keyFile));
-  renameSync(nextKeyFileOf(keyFile), keyFile);
+  renameSync(nextKeyFile(keyFile), keyFile);
   syncFolder(dirname(keyFile));
   return kept;
 }
 
 /** The path of the next master key until everything is encrypted under it. */
-function nextKeyFileOf(keyFile: string): string {
+function nextKeyFile(keyFile: string): string {
   return `${keyFile}.next`;
 }
 
@@ -152,8 +152,8 @@ function readKeyFile(keyFile: string): Uint8Array | null {
   try {
     text = readFileSync(keyFile, "latin1");
   } catch (cause) {
-    if (errorCodeOf(cause) === "ENOENT") return null;
-    throw new Error(`The key file ${keyFile} can't be read (${errorCodeOf(cause)}).`, { cause });
+    if (errorCode(cause) === "ENOENT") return null;
+    throw new Error(`The key file ${keyFile} can't be read (${errorCode(cause)}).`, { cause });
   }
   const key = readKey(text.trim());
   if (key !== null) return key;
@@ -175,7 +175,7 @@ function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): Ui
     linkSync(aside, keyFile);
     syncFolder(dirname(keyFile));
   } catch (cause) {
-    if (errorCodeOf(cause) !== "EEXIST") throw notMade(keyFile, cause);
+    if (errorCode(cause) !== "EEXIST") throw notMade(keyFile, cause);
   } finally {
     rmSync(aside, { force: true });
   }
@@ -186,7 +186,7 @@ function makeKeyFile(keyFile: string, random: (count: number) => Uint8Array): Ui
 
 /** The error for a key file that can't be made. A full disk or quota is temporary. */
 function notMade(keyFile: string, cause: unknown): Error {
-  const code = errorCodeOf(cause);
+  const code = errorCode(cause);
   const message = `The key file ${keyFile} can't be made (${code}). Make its folder writable, or set SECRET_KEY.`;
   return code === "ENOSPC" || code === "EDQUOT"
     ? new StoreUnavailable(message, { cause, reason: "the disk is full" })
@@ -214,7 +214,7 @@ export function syncFolder(path: string): void {
   }
 }
 
-export function errorCodeOf(error: unknown): string {
+export function errorCode(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }
 

@@ -135,10 +135,10 @@ function createTurns(): <T>(turn: HashLane, work: () => Promise<T>) => Promise<T
 
 function countTry({ tries }: Submitted, client: string): void {
   if (tries.has(client) || tries.size < PASSWORD_HASH_CLIENTS_COUNTED_MAX)
-    tries.set(client, triesOf(tries, client) + 1);
+    tries.set(client, countTries(tries, client) + 1);
 }
 
-function triesOf(tries: ReadonlyMap<string, number>, client: string): number {
+function countTries(tries: ReadonlyMap<string, number>, client: string): number {
   return tries.get(client) ?? 0;
 }
 
@@ -164,7 +164,7 @@ function joinLine(line: Line, lane: string, submitted: Submitted | null): Promis
  */
 function takeOver(place: Place, client: string): Promise<void> {
   const tries = place.submitted?.tries ?? new Map<string, number>();
-  if (triesOf(tries, client) > triesOf(tries, place.client)) return Promise.reject(oneAtATime());
+  if (countTries(tries, client) > countTries(tries, place.client)) return Promise.reject(oneAtATime());
   place.giveUp(oneAtATime());
   return new Promise((begin, giveUp) => void Object.assign(place, { client, begin, giveUp }));
 }

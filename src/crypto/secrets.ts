@@ -1,10 +1,10 @@
 import type { SigningUse, SealedPlace } from "../core/account-store.ts";
 import { KEY_BYTES } from "../config/values.ts";
 import { createCipheriv, createDecipheriv, hkdfSync, timingSafeEqual } from "node:crypto";
-import { keyIdOf, subkey, fingerprint, KEY_FACTS, LINK_KEY_PLACE, INTERRUPTED, ANOTHER_KEY } from "./master-key.ts";
+import { masterKeyId, subkey, fingerprint, KEY_FACTS, LINK_KEY_PLACE, INTERRUPTED, ANOTHER_KEY } from "./master-key.ts";
 import { createCredentials, createTokens } from "./tokens.ts";
 import { type Store, TRANSFER_FACT } from "../core/store.ts";
-import { originOf } from "../core/target.ts";
+import { urlOrigin } from "../core/target.ts";
 
 /**
  * All cryptography with keys, from one master key of 32 bytes and a random generator. Tokens that people were sent depend on
@@ -13,9 +13,9 @@ import { originOf } from "../core/target.ts";
 export function createSecrets(
   masterKey: Uint8Array,
   random: (count: number) => Uint8Array,
-  linkKey: Uint8Array = linkKeyOf(masterKey),
+  linkKey: Uint8Array = deriveLinkKey(masterKey),
 ) {
-  const sealKey = { bytes: subkey(masterKey, "seal"), id: keyIdOf(masterKey) };
+  const sealKey = { bytes: subkey(masterKey, "seal"), id: masterKeyId(masterKey) };
   return {
     ...createCredentials(random),
     ...createTokens(masterKey, linkKey),
@@ -40,7 +40,7 @@ export class UnreadableSecret extends Error {
 }
 
 /** The link key before the first rotation of the master key; afterwards the store keeps it, encrypted. */
-export function linkKeyOf(masterKey: Uint8Array): Buffer {
+export function deriveLinkKey(masterKey: Uint8Array): Buffer {
   return subkey(masterKey, "links");
 }
 
@@ -65,7 +65,7 @@ function seal(
   random: (count: number) => Uint8Array,
 ): string {
   const iv = random(IV_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", key.bytes, iv, { authTagLength: TAG_BYTES }).setAAD(addressOf(place));
+  const cipher = createCipheriv("aes-256-gcm", key.bytes, iv, { authTagLength: TAG_BYTES }).setAAD(placeAddress(place));
   const text = Buffer.concat([cipher.update(plain), cipher.final()]);
   return `${key.id}.${Buffer.concat([iv, cipher.getAuthTag(), text]).toString("base64")}`;
 }
@@ -79,7 +79,7 @@ function open(key: SealKey, sealed: string, place: SealedPlace): Buffer {
   // The decoder skips unknown characters, but every altered text must be refused.
   if (bytes.length < IV_BYTES + TAG_BYTES || bytes.toString("base64") !== base64) throw altered(place);
   const decipher = createDecipheriv("aes-256-gcm", key.bytes, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
-    .setAAD(addressOf(place))
+    .setAAD(placeAddress(place))
     .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
   try {
     return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]);
@@ -89,7 +89,7 @@ function open(key: SealKey, sealed: string, place: SealedPlace): Buffer {
 }
 
 /** A place as bytes. As JSON, since different places joined by a separator could be equal. */
-function addressOf({ table, row, column }: SealedPlace): Buffer {
+function placeAddress({ table, row, column }: SealedPlace): Buffer {
   return Buffer.from(JSON.stringify([table, row, column]));
 }
 
@@ -225,7 +225,7 @@ export function createSignedHeaders(
 ): SignedHeaders {
   return async ({ accountId, url, id, body }, now) => {
     const timestampSeconds = Math.floor(now.getTime() / 1_000);
-    const signing = await signingSecrets.inUse(accountId, originOf(url), now, use);
+    const signing = await signingSecrets.inUse(accountId, urlOrigin(url), now, use);
     return [
       ["webhook-id", id],
       ["webhook-timestamp", String(timestampSeconds)],

@@ -1,7 +1,7 @@
 import { USER_AGENT } from "../config/config.ts";
 import { type Action, isExpired } from "../core/action.ts";
-import { bodyMemberOf, DEFAULT_TYPES, sentBody } from "../core/body.ts";
-import { type HashOf, matchesApproval } from "../core/dedupe.ts";
+import { usedBodyMember, DEFAULT_TYPES, sentBody } from "../core/body.ts";
+import { type HashText, matchesApproval } from "../core/dedupe.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
 import type { Judge } from "../core/judge.ts";
 import { attemptMs, type Fault, isLeaseTooShort, isWithoutFile, mayUseKept } from "../core/outcome.ts";
@@ -21,8 +21,8 @@ interface AttemptNeeds {
   readonly settlement: Settlement;
   readonly credentials: Pick<CredentialUse, "forAttempt">;
   readonly rules: Pick<Judge, "judgeAtSend">;
-  readonly hashOf: HashOf;
-  readonly hosts: Pick<KnownHostSettings, "retrySettingsOf">;
+  readonly hashText: HashText;
+  readonly hosts: Pick<KnownHostSettings, "retrySettings">;
   readonly rates: Pick<CallRates, "turnFor">;
   /** Whether no attempt of this lane may begin now. */
   readonly isPaused: (lane: LaneName) => boolean;
@@ -36,7 +36,7 @@ export function createAttempt(
   { bus, clock, config, files, turns }: LoopContext,
   needs: AttemptNeeds,
 ): RunAttempt<Action> {
-  const { sender, signedHeaders, settlement, credentials, rules, hashOf, hosts, rates, isPaused } = needs;
+  const { sender, signedHeaders, settlement, credentials, rules, hashText, hosts, rates, isPaused } = needs;
 
   /** What to send, and how long it may take. Null: the claim has ended already. Rejects when the store is unavailable. */
   const prepare = async (claimed: Action, releaseSlot: () => void) => {
@@ -46,7 +46,7 @@ export function createAttempt(
       await settlement.settle(action, { outcome: { kind: "not_sent", fault }, durationMs: 0, cause });
       return null;
     };
-    if (!matchesApproval(action, hashOf)) return refuse("altered");
+    if (!matchesApproval(action, hashText)) return refuse("altered");
     const ruling = await rules.judgeAtSend(action, clock.now());
     if (ruling?.effect === "count") {
       const counted = await settlement.count(action, ruling.counts);
@@ -62,14 +62,14 @@ export function createAttempt(
       await settlement.withhold(action, ruling);
       return null;
     }
-    const request = await requestOf(action, signedHeaders, clock.now()).catch((error: unknown) => {
+    const request = await buildRequest(action, signedHeaders, clock.now()).catch((error: unknown) => {
       if (error instanceof StoreUnavailable) throw error;
       // A secret that can't be read can be replaced by a rotation, so a later attempt may succeed. Any other error
       // means that the row was altered (an invalid URL, an account that is gone): retrying would not help.
       return refuse(error instanceof UnreadableSecret ? "unsignable" : "altered", error);
     });
     if (request === null) return null;
-    const wantedMs = hosts.retrySettingsOf(action).timeoutMs;
+    const wantedMs = hosts.retrySettings(action).timeoutMs;
     // A claim lasts as long as the server's own timeout; only a longer one may need more.
     if (wantedMs <= config.attemptTimeoutMs || !isLeaseTooShort(action, clock.now(), wantedMs))
       return { action, request, wantedMs };
@@ -148,14 +148,14 @@ export function createAttempt(
  * The exact bytes and headers of one attempt: the approved request plus our own headers, signed as Standard Webhooks says.
  * `webhook-id` and `Idempotency-Key` are the same for all attempts, so that the target can detect a repeat.
  */
-async function requestOf(action: Action, signedHeaders: SignedHeaders, now: Date): Promise<OutboundRequest> {
+async function buildRequest(action: Action, signedHeaders: SignedHeaders, now: Date): Promise<OutboundRequest> {
   const { id, accountId, url } = action;
   const body = sentBody(action);
   const signed = await signedHeaders({ accountId, url, id, body: body ?? "" }, now);
   const ownHeaders: readonly Header[] = [...signed, ["X-Outgate-Attempt", String(action.attempts)]];
-  const requestHeaders = action.headers === null ? [] : headersOf(action.headers, ownHeaders);
+  const requestHeaders = action.headers === null ? [] : allHeaders(action.headers, ownHeaders);
   const names = new Set(requestHeaders.map(([name]) => name.toLowerCase()));
-  const member = bodyMemberOf(action);
+  const member = usedBodyMember(action);
   const headers: Header[] = [];
   if (!names.has("user-agent")) headers.push(["User-Agent", USER_AGENT]);
   if (!names.has("accept")) headers.push(["Accept", "*/*"]);
@@ -169,7 +169,7 @@ async function requestOf(action: Action, signedHeaders: SignedHeaders, now: Date
  * The headers of a request without those that we set. The API refuses our names, but an altered row may have one: the target
  * would get two values of the same header.
  */
-function headersOf(given: Readonly<Record<string, string>>, ownHeaders: readonly Header[]): readonly Header[] {
+function allHeaders(given: Readonly<Record<string, string>>, ownHeaders: readonly Header[]): readonly Header[] {
   const reserved = new Set(ownHeaders.map(([name]) => name.toLowerCase()));
   return Object.entries(given)
     .filter(([name]) => !reserved.has(name.toLowerCase()))

@@ -3,7 +3,7 @@ import type { Clock } from "../core/clock.ts";
 import { BEGIN_WAIT_MS_MAX, OWED_TURN_MS, RATE_EARLY_MS, RATE_SECOND_MS } from "../core/limits.ts";
 import type { LaneName } from "../core/store.ts";
 import type { NodeShare } from "../runtime/membership.ts";
-import { hostNameOf } from "./lane.ts";
+import { accountHostName } from "./lane.ts";
 import { forgetIdle } from "./token-bucket.ts";
 
 /** An account and a host. */
@@ -14,8 +14,8 @@ type RatedLoop = "actions" | "callbacks";
 
 interface RateNeeds {
   readonly clock: Pick<Clock, "monotonicMs" | "after">;
-  readonly limitsOf: (called: Called) => HostLimits;
-  readonly share: Pick<NodeShare, "slotsOf" | "rateOf">;
+  readonly findLimits: (called: Called) => HostLimits;
+  readonly share: Pick<NodeShare, "slotsFor" | "rateFor">;
   /** Slots of a host, all nodes together. */
   readonly perHost: number;
 }
@@ -40,7 +40,7 @@ export class CallRates {
   turnFor(called: Called, by: RatedLoop): () => Promise<boolean> {
     let leftMs: number | null = null;
     return async () => {
-      const gate = this.#gateOf(called);
+      const gate = this.#findGate(called);
       if (gate === null) return true;
       const mayBegin = (leftMs !== null && gate.leaveAgain(leftMs)) || (await gate.begin(by));
       leftMs = mayBegin ? gate.lastMs : null;
@@ -49,20 +49,20 @@ export class CallRates {
   }
 
   /** How long a call that is claimed now would wait for its turn. */
-  readonly waitMs = (called: Called, by: RatedLoop = "actions"): number => this.#gateOf(called)?.waitMs(by) ?? 0;
+  readonly waitMs = (called: Called, by: RatedLoop = "actions"): number => this.#findGate(called)?.waitMs(by) ?? 0;
 
   /** Call it when an account has changed its limits, or (null) a node has come or gone. What waits keeps to the new ones. */
   changed(accountId: string | null): void {
     for (const gate of this.#hosts.values()) {
-      if (accountId === null || gate.called.accountId === accountId) gate.setPace(this.#paceOf(gate.called));
+      if (accountId === null || gate.called.accountId === accountId) gate.setPace(this.#currentPace(gate.called));
     }
   }
 
-  #gateOf(called: Called): Pick<CallGate, "begin" | "lastMs" | "leaveAgain" | "waitMs"> | null {
-    const pace = this.#paceOf(called);
+  #findGate(called: Called): Pick<CallGate, "begin" | "lastMs" | "leaveAgain" | "waitMs"> | null {
+    const pace = this.#currentPace(called);
     if (pace.perSecond === null) return null;
     if (pace.perSecond === 0) return CLOSED;
-    const name = hostNameOf(called);
+    const name = accountHostName(called);
     const known = this.#hosts.get(name);
     known?.setPace(pace);
     if (known !== undefined) return known;
@@ -72,15 +72,15 @@ export class CallRates {
     return gate;
   }
 
-  #paceOf(called: Called): Pace {
-    const { limitsOf, share, perHost } = this.#needs;
-    const { maxPerSecond, maxConcurrent } = limitsOf(called);
+  #currentPace(called: Called): Pace {
+    const { findLimits, share, perHost } = this.#needs;
+    const { maxPerSecond, maxConcurrent } = findLimits(called);
     const slots = Math.min(perHost, maxConcurrent ?? perHost);
     if (maxPerSecond === null) return { perSecond: null, slots };
-    const name = hostNameOf(called);
+    const name = accountHostName(called);
     // A node has joined since the call was claimed, and others call the host now.
-    if (share.slotsOf(name, slots, maxPerSecond) === 0) return { perSecond: 0, slots };
-    return { perSecond: share.rateOf(name, maxPerSecond, slots), slots };
+    if (share.slotsFor(name, slots, maxPerSecond) === 0) return { perSecond: 0, slots };
+    return { perSecond: share.rateFor(name, maxPerSecond, slots), slots };
   }
 }
 

@@ -29,7 +29,7 @@ interface CallbackNeeds extends PostDeps {
 export function createCallback({ clock, config, store }: AppContext, needs: CallbackNeeds): Deliver {
   const { outbox } = store;
   const timeoutMsMax = config.attemptTimeoutMs;
-  const altered = () => deliveryOf({ kind: "not_sent", fault: "altered" }, clock.now(), timeoutMsMax);
+  const altered = () => toDelivery({ kind: "not_sent", fault: "altered" }, clock.now(), timeoutMsMax);
   return async (notification, stop) => {
     const { id, accountId, attempts } = notification;
     const { target: url } = notification.message;
@@ -37,7 +37,7 @@ export function createCallback({ clock, config, store }: AppContext, needs: Call
     const body = await outbox.payload(id);
     // The row was altered: a retry would not help.
     if (body === null || !URL.canParse(url)) return altered();
-    const creator = await outbox.creatorOf(id);
+    const creator = await outbox.findCreator(id);
     if (creator === null) return altered();
     // Checked at every attempt, since hosts can be removed from the list.
     if (!(await needs.recipients.mayCallBack(accountId, creator, url))) return NOT_LISTED;
@@ -129,7 +129,7 @@ export async function post(
 ): Promise<DeliveryResult> {
   const now = clock.now();
   const request = await postRequest(needs, { ...text, id: notification.id }, now).catch(deliveryFault);
-  if (typeof request === "string") return deliveryOf({ kind: "not_sent", fault: request }, now, timeoutMsMax);
+  if (typeof request === "string") return toDelivery({ kind: "not_sent", fault: request }, now, timeoutMsMax);
   const timeoutMs = attemptMs(notification, clock.now(), timeoutMsMax);
   if (timeoutMs === 0) return { kind: "not_started", why: "late" };
   let why: "stopping" | "rated" = "stopping";
@@ -144,7 +144,7 @@ export async function post(
     },
   });
   if (outcome.kind === "stopped") return { kind: "not_started", why };
-  return deliveryOf(outcome, clock.now(), timeoutMs);
+  return toDelivery(outcome, clock.now(), timeoutMs);
 }
 
 /** Why nothing is sent. Rethrows the error if the store is unavailable. */
@@ -155,7 +155,7 @@ function deliveryFault(error: unknown): Fault {
 }
 
 /** What the outcome of a POST means for a callback or message. */
-export function deliveryOf(outcome: Outcome, now: Date, timeoutMs: number): DeliveryResult {
+export function toDelivery(outcome: Outcome, now: Date, timeoutMs: number): DeliveryResult {
   if (isSuccess(outcome, "POST")) return { kind: "delivered" };
   if (isWithoutFile(outcome)) return { kind: "not_started", why: "no_file" };
   const error = describeOutcome(outcome, timeoutMs);

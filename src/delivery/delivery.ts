@@ -1,6 +1,6 @@
 import type { DecisionHistory } from "../approvals/facts.ts";
 import type { Recipients } from "../approvals/recipients.ts";
-import { type Action, largeBytesOf } from "../core/action.ts";
+import { type Action, largeRowBytes } from "../core/action.ts";
 import type { KnownChannels } from "../core/channel.ts";
 import { type KnownHostSettings, NO_LIMITS } from "../core/host-settings.ts";
 import type { Judge } from "../core/judge.ts";
@@ -39,7 +39,7 @@ interface DeliveryNeeds {
   readonly node: DeliveryNode | null;
   readonly signingSecrets: SecretsInUse;
   readonly recipients: Recipients;
-  readonly historyOf: (action: Action) => Promise<DecisionHistory>;
+  readonly readHistory: (action: Action) => Promise<DecisionHistory>;
   readonly enqueue: Enqueue;
   readonly hosts: KnownHostSettings;
   readonly channels: KnownChannels;
@@ -63,26 +63,26 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
   const settlement = new Settlement(app, needs);
   const rates = new CallRates({
     clock,
-    limitsOf: hosts.limitsOf,
+    findLimits: hosts.findLimits,
     share: node?.share ?? WHOLE_SHARE,
     perHost: config.dispatchPerHost,
   });
   const actionLoop = new Scheduler<Action>(app, {
     name: "actions",
     queue: store.actions,
-    dueOf: dueAction,
+    findDue: dueAction,
     isPaused: paused.isPaused,
     // Read before anything is claimed: these decide how it is sent, and whom its next change notifies.
     prepare: async () =>
       void (await Promise.all([hosts, channels, rules, grants, credentials].map((known) => known.reload()))),
-    limitsOf: hosts.limitsOf,
+    findLimits: hosts.findLimits,
     beginWaitMs: (lane) => rates.waitMs(lane, "actions"),
-    timeoutOf: hosts.timeoutOf,
+    callTimeoutMs: hosts.callTimeoutMs,
     attempt: createAttempt(app, {
       sender,
       signedHeaders: createSignedHeaders(secrets, needs.signingSecrets, "calls"),
       settlement,
-      hashOf: secrets.hash,
+      hashText: secrets.hash,
       hosts,
       credentials: needs.credentialUse,
       rules,
@@ -113,8 +113,8 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
     kind: "callback",
     deliver: createCallback(app, posting),
     // The rate of a host counts all calls, so the nodes that make them are the same. Slots are each loop's own.
-    limitsOf(lane) {
-      const { maxPerSecond, maxConcurrent } = hosts.limitsOf(lane);
+    findLimits(lane) {
+      const { maxPerSecond, maxConcurrent } = hosts.findLimits(lane);
       if (maxPerSecond === null) return NO_LIMITS;
       return { maxPerSecond, maxConcurrent: Math.min(config.dispatchPerHost, maxConcurrent ?? config.dispatchPerHost) };
     },
@@ -159,7 +159,7 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
      * actions are claimed a few at a time, never at create.
      */
     reserve: (action: Action) =>
-      largeBytesOf(action) === undefined ? actionLoop.reserve(action, hosts.retrySettingsOf(action).timeoutMs) : null,
+      largeRowBytes(action) === undefined ? actionLoop.reserve(action, hosts.retrySettings(action).timeoutMs) : null,
     /** Results of attempts that are known but not yet written. */
     unwritten,
     /** The loop that sends actions. */
@@ -195,5 +195,5 @@ export function createDelivery(context: AppContext, needs: DeliveryNeeds) {
 function dueAction(action: Action): readonly Due[] {
   const { status, dueAt } = action;
   if (status !== "pending" || dueAt === null) return NOTHING_DUE;
-  return [{ lane: action, dueAt, isLarge: largeBytesOf(action) !== undefined }];
+  return [{ lane: action, dueAt, isLarge: largeRowBytes(action) !== undefined }];
 }

@@ -67,7 +67,7 @@ export class Lane implements LaneName {
     this.accountId = row.accountId;
     this.host = row.host;
     this.keyId = row.keyId;
-    this.name = nameOf(row);
+    this.name = laneName(row);
     this.account = account;
     this.key = key;
     this.sameHost = sameHost;
@@ -76,14 +76,14 @@ export class Lane implements LaneName {
 }
 
 /** The name is unambiguous, since only the host may contain spaces. It is well-formed, as texts in the store are. */
-export function nameOf({ accountId, host, keyId }: LaneName): string {
+export function laneName({ accountId, host, keyId }: LaneName): string {
   return `${accountId} ${keyId} ${host.toWellFormed()}`;
 }
 
-export function keyNameOf({ accountId, keyId }: LaneName): string {
+export function accountKeyName({ accountId, keyId }: LaneName): string {
   return `${accountId} ${keyId}`;
 }
 
-export function hostNameOf({ accountId, host }: Pick<LaneName, "accountId" | "host">): string {
+export function accountHostName({ accountId, host }: Pick<LaneName, "accountId" | "host">): string {
   return `${accountId} ${host}`;
 }

@@ -10,7 +10,7 @@ import { type HostLimits, NO_LIMITS } from "../core/host-settings.ts";
 import type { LaneHead, LaneName, NextRow } from "../core/store.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import { Alarms, NEVER } from "./alarms.ts";
-import { Group, HostGroup, hostNameOf, keyNameOf, Lane, nameOf } from "./lane.ts";
+import { Group, HostGroup, accountHostName, accountKeyName, Lane, laneName } from "./lane.ts";
 import { forgetIdle, TokenBucket } from "./token-bucket.ts";
 
 /** How much may be in flight at a time. */
@@ -30,8 +30,8 @@ export interface LaneRules {
   /** Whether nothing of the lane may be sent now. Call `pauseChanged` when that changes. */
   readonly isPaused: (lane: LaneName) => boolean;
   /** What the account sets for the host. Call `limitsChanged` when that changes. */
-  readonly limitsOf: (lane: LaneName) => HostLimits;
-  readonly share: Pick<NodeShare, "isSettled" | "slotsOf" | "rateOf">;
+  readonly findLimits: (lane: LaneName) => HostLimits;
+  readonly share: Pick<NodeShare, "isSettled" | "slotsFor" | "rateFor">;
   /** How long a call of the lane would wait to leave, if its host has a rate. */
   readonly beginWaitMs: (lane: LaneName) => number;
   /** The monotonic clock, for rates. */
@@ -40,7 +40,7 @@ export interface LaneRules {
 
 const NO_RULES: LaneRules = {
   isPaused: () => false,
-  limitsOf: () => NO_LIMITS,
+  findLimits: () => NO_LIMITS,
   share: WHOLE_SHARE,
   beginWaitMs: () => 0,
   monotonicMs: () => 0,
@@ -122,7 +122,7 @@ export class Lanes {
 
   /** Notes a row that was just stored. */
   add(name: LaneName, dueAt: Date, isLarge: boolean, nowMs: number): void {
-    const lane = this.#laneOf(name);
+    const lane = this.#findLane(name);
     if (lane === null) return;
     this.#noteDue(lane, dueAt, nowMs);
     if (dueAt.getTime() > nowMs) return this.#alarms.set(lane, dueAt.getTime());
@@ -137,7 +137,7 @@ export class Lanes {
   found(heads: readonly LaneHead[], nowMs: number): void {
     const due: Lane[] = [];
     for (const head of heads) {
-      const lane = this.#laneOf(head);
+      const lane = this.#findLane(head);
       if (lane === null) continue;
       this.#noteDue(lane, head.dueAt, nowMs);
       if (head.dueAt.getTime() > nowMs) this.#alarms.set(lane, head.dueAt.getTime());
@@ -252,7 +252,7 @@ export class Lanes {
 
   /** Takes a slot for a row that is not stored yet. Null: other rows of its lane come first, or no slot is free. */
   reserve(name: LaneName): Lane | null {
-    const lane = this.#laneOf(name);
+    const lane = this.#findLane(name);
     if (lane === null) return null;
     // If other keys wait for this host, the rotation decides whose turn it is.
     const isReserved = this.#mayReserve(lane) && this.#leastWaiting(lane.sameHost, lane) >= lane.inFlight;
@@ -277,7 +277,7 @@ export class Lanes {
    * rows that are being stored hold their slots for longer.
    */
   waitMs(name: LaneName): number {
-    const host = this.#hosts.get(hostNameOf(name));
+    const host = this.#hosts.get(accountHostName(name));
     if (host === undefined || host.isLimited || this.#rules.isPaused(name)) return 0;
     const { createdMs, storingMs } = host;
     const waitMs = Math.min(CREATE_WAIT_MS + storingMs, CREATE_WAIT_MS_MAX);
@@ -305,7 +305,7 @@ export class Lanes {
 
   /** Re-evaluates the lanes of an account after a pause began or ended. */
   pauseChanged(accountId: string): void {
-    for (const host of this.#hostsOf(accountId)) this.#update(host);
+    for (const host of this.#accountHosts(accountId)) this.#update(host);
   }
 
   /**
@@ -318,10 +318,10 @@ export class Lanes {
 
   /** Divides the slots of an account's hosts again after it has changed their limits. */
   limitsChanged(accountId: string): void {
-    for (const host of this.#hostsOf(accountId)) this.#divide(host);
+    for (const host of this.#accountHosts(accountId)) this.#divide(host);
   }
 
-  #hostsOf(accountId: string): ReadonlySet<HostGroup> {
+  #accountHosts(accountId: string): ReadonlySet<HostGroup> {
     return new Set([...(this.#accounts.get(accountId)?.lanes ?? [])].map(({ sameHost }) => sameHost));
   }
 
@@ -337,22 +337,22 @@ export class Lanes {
 
   /** Sets the slots and the rate that this process has for a host. */
   #setLimits(host: HostGroup, lane: LaneName): HostGroup {
-    const { maxPerSecond, maxConcurrent } = this.#rules.limitsOf(lane);
+    const { maxPerSecond, maxConcurrent } = this.#rules.findLimits(lane);
     const slots = Math.min(this.#limits.perHost, maxConcurrent ?? this.#limits.perHost);
     const { share } = this.#rules;
-    host.share = share.slotsOf(host.name, slots, maxPerSecond);
+    host.share = share.slotsFor(host.name, slots, maxPerSecond);
     host.slots = maxConcurrent === null || share.isSettled(host.name) ? host.share : 0;
     host.reserve = Math.floor(host.slots * HOST_RESERVE_SHARE);
     host.bucket =
       maxPerSecond === null || host.slots === 0
         ? null
-        : this.#bucketOf(host.name, share.rateOf(host.name, maxPerSecond, slots));
+        : this.#findBucket(host.name, share.rateFor(host.name, maxPerSecond, slots));
     if (host.bucket === null) this.#buckets.delete(host.name);
     host.isLimited = maxPerSecond !== null || maxConcurrent !== null;
     return host;
   }
 
-  #bucketOf(name: string, perSecond: number): TokenBucket {
+  #findBucket(name: string, perSecond: number): TokenBucket {
     const nowMs = this.#rules.monotonicMs();
     const known = this.#buckets.get(name);
     const bucket = known ?? new TokenBucket(perSecond, nowMs);
@@ -407,11 +407,11 @@ export class Lanes {
   }
 
   /** Finds or adds a lane. Null: only other nodes call its host, or there is no room for a new lane. */
-  #laneOf(row: LaneName): Lane | null {
-    const known = this.#lanes.get(nameOf(row));
+  #findLane(row: LaneName): Lane | null {
+    const known = this.#lanes.get(laneName(row));
     if (known !== undefined) return known.sameHost.slots === 0 ? null : known;
     const { accountId } = row;
-    const [keyName, hostName] = [keyNameOf(row), hostNameOf(row)];
+    const [keyName, hostName] = [accountKeyName(row), accountHostName(row)];
     const sameHost = this.#hosts.get(hostName) ?? this.#setLimits(new HostGroup(hostName), row);
     if (sameHost.slots === 0) return null;
     const account = this.#accounts.get(accountId) ?? new Group();
@@ -458,7 +458,7 @@ export class Lanes {
   #forget(lane: Lane): void {
     this.#lanes.delete(lane.name);
     leave(this.#accounts, lane.accountId, lane);
-    leave(this.#keys, keyNameOf(lane), lane);
+    leave(this.#keys, accountKeyName(lane), lane);
     leave(this.#hosts, lane.sameHost.name, lane);
     const { name, bucket } = lane.sameHost;
     if (bucket !== null && this.#isBucketIdle(bucket, name)) this.#buckets.delete(name);

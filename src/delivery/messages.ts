@@ -5,14 +5,14 @@ import { type Credential, type CredentialRequest, statusOfRequest } from "../cor
 import type { DeliveryResult, Notification } from "../core/notification.ts";
 import {
   type AskKind,
-  askOf,
+  parseAsk,
   type CredentialAlert,
-  alertOf,
+  parseAlert,
   isCredentialRequested,
 } from "../core/notification-events.ts";
 import type { Store } from "../core/store.ts";
 import type { DecisionHistory } from "../approvals/facts.ts";
-import { createLinksOf, decidableUntil } from "../approvals/links.ts";
+import { createMakeLinks, decidableUntil } from "../approvals/links.ts";
 import type { Recipients } from "../approvals/recipients.ts";
 import {
   APPROVAL_LINK_MS,
@@ -60,7 +60,7 @@ async function askedNow(
   { actions, channels }: Pick<Store, "actions" | "channels">,
   { accountId, actionId, run, message }: Notification,
 ): Promise<Asked | null> {
-  const asked = askOf(message.event);
+  const asked = parseAsk(message.event);
   if (asked === null) return null;
   const channel = await channels.find(accountId, asked.channelId);
   if (channel === null || !channel.enabled) return null;
@@ -96,7 +96,7 @@ interface MailNeeds {
   readonly mailer: Mailer | null;
   readonly secrets: Secrets;
   readonly recipients: Pick<Recipients, "mayMail">;
-  readonly historyOf: (action: Action) => Promise<DecisionHistory>;
+  readonly readHistory: (action: Action) => Promise<DecisionHistory>;
   /** Path of an action's receipt page. */
   readonly receiptPath: (actionId: string) => string;
 }
@@ -109,10 +109,10 @@ type MailNow = Mail | DeliveryResult | null;
  * request only while it is undecided, and a decision only if the mail that asked for it was delivered.
  */
 export function createMail({ clock, config, store }: AppContext, needs: MailNeeds): Deliver {
-  const { mailer, secrets, recipients, historyOf, receiptPath } = needs;
+  const { mailer, secrets, recipients, readHistory, receiptPath } = needs;
   const { actions, credentials, credentialRequests, outbox, people, team } = store;
   const { baseUrl, approvalLinks, approvalTtlHours, attemptTimeoutMs } = config;
-  const linksOf = createLinksOf(store.links, secrets, baseUrl);
+  const makeLinks = createMakeLinks(store.links, secrets, baseUrl);
   const receiptLink = (actionId: string) => baseUrl + receiptPath(actionId);
 
   /** The mail of a channel, without links that decide. Checks the recipient again, who may have left meanwhile. */
@@ -123,8 +123,8 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     if (mailer === null) return NO_MAILER;
     const { ask: event, channel } = asked;
     if (!(await recipients.mayMail(asked.action.accountId, OWNER, to))) return NOT_AN_APPROVER;
-    const [action, history] = await Promise.all([see(asked.action, "mail"), historyOf(asked.action)]);
-    const { name: account } = await people.labelOf(asked.action.accountId);
+    const [action, history] = await Promise.all([see(asked.action, "mail"), readHistory(asked.action)]);
+    const { name: account } = await people.findLabel(asked.action.accountId);
     return channelMessage({
       event,
       to,
@@ -142,7 +142,7 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     const now = clock.now();
     const invitation = await team.invitation({ id }, now);
     if (invitation === null || !isByManager(invitation, await team.managers(invitation.accountId, now))) return null;
-    const account = await people.labelOf(invitation.accountId);
+    const account = await people.findLabel(invitation.accountId);
     return invitationMessage({ to, invitation, link: invitationLink(baseUrl, secrets.invitationToken(id)), account });
   };
 
@@ -151,7 +151,7 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
     const credential = await endingNow(credentials, notification, alert, clock.now());
     if (credential === null || !(await isToOwner(notification))) return null;
     const { accountId, message } = notification;
-    const account = await people.labelOf(accountId);
+    const account = await people.findLabel(accountId);
     return credentialMessage({ to: message.target, alert, credential, account, baseUrl });
   };
 
@@ -170,12 +170,12 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
   const approvalMail = async ({ message, run }: Notification, action: Action): Promise<MailNow> => {
     if (!isHeldIn(action, run)) return DECIDED_BEFORE;
     const now = clock.now();
-    const kept = await linksOf(action, now);
+    const kept = await makeLinks(action, now);
     // By a change of who may approve, or because mails could not be sent for so long.
     if (kept.expiresAt <= now) return LINKS_ENDED;
     const links = { ...kept, expiresAt: decidableUntil(kept.expiresAt, action, approvalTtlHours) };
-    const [shown, history] = await Promise.all([see(action, "mail"), historyOf(action)]);
-    const { name: account } = await people.labelOf(action.accountId);
+    const [shown, history] = await Promise.all([see(action, "mail"), readHistory(action)]);
+    const { name: account } = await people.findLabel(action.accountId);
     const receiptUrl = receiptLink(action.id);
     const mail = { to: message.target, action: shown, run, links, receiptUrl, history, account, baseUrl };
     return approvalMessage(mail, approvalLinks);
@@ -200,8 +200,8 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
 
   const mailNow = async (notification: Notification): Promise<MailNow> => {
     const { event } = notification.message;
-    const alert = alertOf(event);
-    if (askOf(event) !== null) return questionMail(notification);
+    const alert = parseAlert(event);
+    if (parseAsk(event) !== null) return questionMail(notification);
     if (alert !== null) return alertMail(notification, alert);
     if (event === "invited") return invitationMail(notification);
     if (isCredentialRequested(event)) return requestMail(notification);
@@ -215,7 +215,7 @@ export function createMail({ clock, config, store }: AppContext, needs: MailNeed
 
   return async (notification, stop) => {
     const { event } = notification.message;
-    if (mailer === null && askOf(event) === null) return event === "decided" ? NOT_NEEDED : NO_MAILER;
+    if (mailer === null && parseAsk(event) === null) return event === "decided" ? NOT_NEEDED : NO_MAILER;
     const mail = await mailNow(notification);
     if (mail === null) return NOT_NEEDED;
     if ("kind" in mail) return mail;
@@ -261,7 +261,7 @@ const TOO_MANY: DeliveryResult = {
 };
 
 interface MessageNeeds extends PostDeps {
-  readonly historyOf: (action: Action) => Promise<DecisionHistory>;
+  readonly readHistory: (action: Action) => Promise<DecisionHistory>;
 }
 
 interface Message {
@@ -286,8 +286,8 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
     const { ask, channel } = asked;
     if (channel.kind === "mail") return null;
     const action = await see(asked.action, "public");
-    const { name: account } = await people.labelOf(channel.accountId);
-    const history = await needs.historyOf(asked.action);
+    const { name: account } = await people.findLabel(channel.accountId);
+    const history = await needs.readHistory(asked.action);
     const { isSigned, question: writeQuestion } = MESSAGE_FORMATS[channel.kind];
     return { channel, body: writeQuestion({ ask, at, action, history, account, baseUrl }), isSigned };
   };
@@ -298,7 +298,7 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
     const channel = await channels.find(accountId, message.target);
     if (channel === null || !channel.enabled || channel.kind === "mail") return null;
     const { isSigned, notice: writeNotice } = MESSAGE_FORMATS[channel.kind];
-    const alert = alertOf(message.event);
+    const alert = parseAlert(message.event);
     if (alert === null) {
       const request = await pendingNow(credentialRequests, notification, at);
       return request && { channel, body: writeNotice(requestNotice(request, baseUrl), at), isSigned };
@@ -309,7 +309,7 @@ export function createMessage({ clock, config, store }: AppContext, needs: Messa
 
   return async (notification, stop) => {
     const { event } = notification.message;
-    const isNotice = isCredentialRequested(event) || alertOf(event) !== null;
+    const isNotice = isCredentialRequested(event) || parseAlert(event) !== null;
     const message = await (isNotice ? notice : question)(notification, clock.now());
     if (message === null) return NOT_NEEDED;
     const { channel, body, isSigned } = message;

@@ -11,18 +11,18 @@ import { describeOutcome } from "../core/outcome.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import { errorName } from "../observability/log.ts";
 import { type LoopContext, NOTHING_DUE, Scheduler, type SchedulerOptions } from "./scheduler.ts";
-import { askOf, type NotificationKind } from "../core/notification-events.ts";
+import { parseAsk, type NotificationKind } from "../core/notification-events.ts";
 
 /** Makes one attempt to deliver a notification. Rejects only when the store is unavailable; then nothing was sent. */
 export type Deliver = (notification: Notification, stop: AbortSignal) => Promise<DeliveryResult>;
 
 interface NotificationNeeds extends Pick<
   SchedulerOptions<Notification>,
-  "limits" | "isPaused" | "limitsOf" | "beginWaitMs"
+  "limits" | "isPaused" | "findLimits" | "beginWaitMs"
 > {
   readonly kind: NotificationKind;
   readonly deliver: Deliver;
-  readonly channels: Pick<KnownChannels, "of" | "nameOf">;
+  readonly channels: Pick<KnownChannels, "of" | "channelName">;
 }
 
 /**
@@ -35,9 +35,9 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
   const { outbox } = store;
   const name = `${kind}s` as const;
 
-  const changeOf = (notification: Notification, delivery: DeliveryResult, now: Date): NotificationChange => {
-    const ask = askOf(notification.message.event);
-    const channel = ask === null ? null : channels.nameOf(notification.accountId, ask.channelId);
+  const settleChange = (notification: Notification, delivery: DeliveryResult, now: Date): NotificationChange => {
+    const ask = parseAsk(notification.message.event);
+    const channel = ask === null ? null : channels.channelName(notification.accountId, ask.channelId);
     return settleNotification(notification, { delivery, now, chance: ids.random(), channel });
   };
 
@@ -74,7 +74,7 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
     durationMs: number | null,
   ): Promise<void> => {
     const now = clock.now();
-    const change = changeOf(notification, delivery, now);
+    const change = settleChange(notification, delivery, now);
     const names = { id: notification.id, attempt: notification.attempts };
     const written = await unwritten.write({
       // Nothing more than the fixed size: the body of a callback is in the store already.
@@ -93,7 +93,7 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
     name,
     ...loop,
     queue: outbox[name],
-    dueOf: (action) => {
+    findDue: (action) => {
       const { accountId, keyId } = action;
       const hosts = notificationHosts(action, kind, channels.of(accountId));
       if (hosts.length === 0) return NOTHING_DUE;
@@ -116,7 +116,7 @@ export function createNotificationScheduler(app: LoopContext, needs: Notificatio
     recovery: {
       async recover(notification) {
         const now = clock.now();
-        const change = changeOf(notification, INTERRUPTED, now);
+        const change = settleChange(notification, INTERRUPTED, now);
         if (!(await outbox.settle(change, now))) return false;
         report(change, INTERRUPTED, now, null);
         return true;

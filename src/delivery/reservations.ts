@@ -4,7 +4,7 @@ import type { Lease } from "../core/settle.ts";
 import type { LaneName } from "../core/store.ts";
 import { NEVER } from "./alarms.ts";
 import type { WorkInFlight } from "./in-flight.ts";
-import { type Lane, nameOf } from "./lane.ts";
+import { type Lane, laneName } from "./lane.ts";
 import type { Lanes } from "./lanes.ts";
 
 /** A slot for a row that is about to be stored: the commit that creates it claims it too. */
@@ -69,7 +69,7 @@ export class Reservations<Row> {
    * creates got one that fast.
    */
   reserve(row: NewRow, timeoutMs: number): Reservation<Row> | null | Promise<Reservation<Row> | null> {
-    const name = nameOf(row);
+    const name = laneName(row);
     const queue = this.#waiting.get(name) ?? [];
     // Creates that already wait in this lane come first.
     const reservation = queue.length === 0 ? this.#take(row, timeoutMs) : null;

@@ -33,7 +33,7 @@ import type { Node } from "../runtime/node.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import { NEVER } from "./alarms.ts";
 import { createClockRepair, type LeasedRow, rescue, type RowRecovery } from "./recovery.ts";
-import { type Lane, nameOf } from "./lane.ts";
+import { type Lane, laneName } from "./lane.ts";
 import { type LaneClaim, type LaneRules, Lanes, type SlotLimits } from "./lanes.ts";
 import { Reservations, type Reservation, Leases } from "./reservations.ts";
 import { type RunAttempt, type Turns, WorkInFlight, type OpenFiles, type UnwrittenResults } from "./in-flight.ts";
@@ -64,17 +64,17 @@ export interface Due {
 export const NOTHING_DUE: readonly Due[] = [];
 
 export interface SchedulerOptions<Row extends LaneName & LeasedRow>
-  extends Pick<LaneRules, "isPaused">, Partial<Pick<LaneRules, "limitsOf" | "beginWaitMs">> {
+  extends Pick<LaneRules, "isPaused">, Partial<Pick<LaneRules, "findLimits" | "beginWaitMs">> {
   /** What is delivered, for the log. */
   readonly name: "actions" | "callbacks" | "mails" | "messages";
   readonly queue: Queue<Row>;
   /** The rows of this queue that a change of an action has stored, at most one for each lane. */
-  readonly dueOf: (action: Action) => readonly Due[];
+  readonly findDue: (action: Action) => readonly Due[];
   readonly attempt: RunAttempt<Row>;
   readonly recovery: RowRecovery<Row>;
   readonly limits: SlotLimits;
   /** How long an attempt of this lane may take if its row doesn't say. Default: `attemptTimeoutMs`. */
-  readonly timeoutOf?: (lane: LaneName) => number;
+  readonly callTimeoutMs?: (lane: LaneName) => number;
   /** Reads what must be known before anything is claimed. Rejects when the store is unavailable. */
   readonly prepare?: () => Promise<void>;
 }
@@ -129,20 +129,20 @@ export class Scheduler<Row extends LaneName & LeasedRow> {
 
   constructor(app: LoopContext, options: SchedulerOptions<Row>) {
     const { clock, config, files, unwritten, node } = app;
-    const { name, limits, isPaused, limitsOf = () => NO_LIMITS, beginWaitMs = () => 0, timeoutOf } = options;
+    const { name, limits, isPaused, findLimits = () => NO_LIMITS, beginWaitMs = () => 0, callTimeoutMs } = options;
     const { attemptTimeoutMs } = config;
     this.#app = app;
     this.#options = options;
     this.#share = node?.share ?? WHOLE_SHARE;
     this.#lanes = new Lanes(limits, {
       isPaused,
-      limitsOf,
+      findLimits,
       share: this.#share,
       beginWaitMs,
       monotonicMs: () => clock.monotonicMs(),
     });
     this.#work = new WorkInFlight(clock);
-    const longestMs = Math.max(attemptTimeoutMs, timeoutOf === undefined ? 0 : ATTEMPT_TIMEOUT_SET_MS_MAX);
+    const longestMs = Math.max(attemptTimeoutMs, callTimeoutMs === undefined ? 0 : ATTEMPT_TIMEOUT_SET_MS_MAX);
     this.#recoveryLease = node?.recoveryLease(name, longestMs + LEASE_GRACE_MS) ?? null;
     this.#leases = new Leases(clock, attemptTimeoutMs, node?.id);
     this.#reservations = new Reservations({
@@ -181,7 +181,7 @@ export class Scheduler<Row extends LaneName & LeasedRow> {
     this.#enter("starting");
     this.#unsubscribe = this.#app.bus.subscribe((action) => {
       if (this.#reservations.has(action.id)) return;
-      for (const due of this.#options.dueOf(action)) this.add(due);
+      for (const due of this.#options.findDue(action)) this.add(due);
     });
     try {
       await this.#app.store.probe();
@@ -282,9 +282,9 @@ export class Scheduler<Row extends LaneName & LeasedRow> {
   async #claim(taken: readonly LaneClaim[], takesLarge: boolean): Promise<void> {
     this.#claims += 1;
     if (takesLarge) this.#isClaimingLarge = true;
-    const { queue, timeoutOf } = this.#options;
+    const { queue, callTimeoutMs } = this.#options;
     const lease = this.#leases.begin(
-      timeoutOf === undefined ? 0 : Math.max(...taken.map(({ lane }) => timeoutOf(lane))),
+      callTimeoutMs === undefined ? 0 : Math.max(...taken.map(({ lane }) => callTimeoutMs(lane))),
     );
     const lanes = taken.map(({ lane: { accountId, host, keyId, dueFromMs }, limit }) => {
       return { accountId, host, keyId, limit, dueFromMs };
@@ -311,13 +311,13 @@ export class Scheduler<Row extends LaneName & LeasedRow> {
 
   /** Starts the rows of a claim. Never throws. */
   #startClaimed(taken: readonly LaneClaim[], { rows, next }: ClaimedRows<Row>, { now }: Lease): void {
-    const nextOf = new Map(next.map((head) => [nameOf(head), head]));
+    const nextHeads = new Map(next.map((head) => [laneName(head), head]));
     const times = { claimMs: now.getTime(), nowMs: this.#nowMs() };
-    const rowsOf = Map.groupBy(rows, ({ row }) => nameOf(row));
+    const claimedRows = Map.groupBy(rows, ({ row }) => laneName(row));
     for (const claim of taken) {
-      const won = rowsOf.get(claim.lane.name) ?? [];
+      const won = claimedRows.get(claim.lane.name) ?? [];
       for (const { row, largeBytes } of won) this.#work.keep(this.#attempt(row, claim.lane, largeBytes));
-      this.#lanes.answered(claim, won.length, nextOf.get(claim.lane.name), times);
+      this.#lanes.answered(claim, won.length, nextHeads.get(claim.lane.name), times);
     }
   }
 

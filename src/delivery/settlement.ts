@@ -4,7 +4,7 @@ import { type Change, step } from "../core/changes.ts";
 import type { KnownHostSettings } from "../core/host-settings.ts";
 import { DECIDE_TRIES_MAX, LEASE_GRACE_MS } from "../core/limits.ts";
 import type { Outcome } from "../core/outcome.ts";
-import { countedOf, type RuleCount } from "../core/account-rules.ts";
+import { toStoredCount, type RuleCount } from "../core/account-rules.ts";
 import {
   type AttemptEnd,
   describeNotStarted,
@@ -23,7 +23,7 @@ import type { LoopContext } from "./scheduler.ts";
 
 interface SettlementNeeds {
   readonly enqueue: Enqueue;
-  readonly hosts: Pick<KnownHostSettings, "retrySettingsOf">;
+  readonly hosts: Pick<KnownHostSettings, "retrySettings">;
 }
 
 /** How an attempt ended and how long it took; null: that was not measured. */
@@ -62,7 +62,7 @@ export class Settlement {
     this.#logAttempt(write, ended);
     const { run, attempts: attempt } = action;
     const written = await this.#untilWritten(write, ended, (stored) => {
-      return settleLate(stored, { ...this.#endOf(stored, ended), run, attempt });
+      return settleLate(stored, { ...this.#attemptEnd(stored, ended), run, attempt });
     });
     if (written === null) return;
     const { after, events } = written.change;
@@ -100,8 +100,8 @@ export class Settlement {
    */
   async count(action: Action, counts: readonly RuleCount[]): Promise<Action | null> {
     const change = step(action, {}, []);
-    const after = { ...change.after, counted: [...action.counted, ...counts.map(countedOf)] };
-    const write = this.#writeOf({ ...change, after }, this.#app.clock.now());
+    const after = { ...change.after, counted: [...action.counted, ...counts.map(toStoredCount)] };
+    const write = this.#toWrite({ ...change, after }, this.#app.clock.now());
     return (await this.#app.store.actions.apply({ ...write, counts })) ? after : null;
   }
 
@@ -121,11 +121,11 @@ export class Settlement {
   }
 
   /** False: the claim was lost, or the process ends. */
-  async #endClaim(action: Action, changeOf: (stored: Action, now: Date) => Change): Promise<boolean> {
+  async #endClaim(action: Action, decideChange: (stored: Action, now: Date) => Change): Promise<boolean> {
     const { clock, metrics, bus } = this.#app;
     const now = clock.now();
-    const written = await this.#untilWritten(this.#writeOf(changeOf(action, now), now), null, (stored) =>
-      isSameClaim(stored, action) ? changeOf(stored, clock.now()) : null,
+    const written = await this.#untilWritten(this.#toWrite(decideChange(action, now), now), null, (stored) =>
+      isSameClaim(stored, action) ? decideChange(stored, clock.now()) : null,
     );
     if (written === null) return false;
     metrics.unclaimed("action");
@@ -144,17 +144,20 @@ export class Settlement {
   }
 
   #resultWrite(action: Action, ended: Ended): ChangeWrite {
-    const end = this.#endOf(action, ended);
-    return this.#writeOf(settle(action, end), end.now);
+    const end = this.#attemptEnd(action, ended);
+    return this.#toWrite(settle(action, end), end.now);
   }
 
-  #endOf(action: Action, { outcome, durationMs, timeoutMs = this.#app.config.attemptTimeoutMs }: Ended): AttemptEnd {
+  #attemptEnd(
+    action: Action,
+    { outcome, durationMs, timeoutMs = this.#app.config.attemptTimeoutMs }: Ended,
+  ): AttemptEnd {
     const { clock, ids } = this.#app;
-    const { backoff, giveUpOn } = this.#needs.hosts.retrySettingsOf(action);
+    const { backoff, giveUpOn } = this.#needs.hosts.retrySettings(action);
     return { outcome, now: clock.now(), durationMs, timeoutMs, backoff, giveUpOn, chance: ids.random() };
   }
 
-  #writeOf(change: Change, at: Date): ChangeWrite {
+  #toWrite(change: Change, at: Date): ChangeWrite {
     return { change, at, outbox: this.#needs.enqueue(change.after, at, change.events) };
   }
 
@@ -193,12 +196,12 @@ export class Settlement {
         const change = stored === null ? null : redecide(stored);
         reportFenced();
         if (change === null) return null;
-        next = this.#writeOf(change, clock.now());
+        next = this.#toWrite(change, clock.now());
       }
       throw new StoreBusy("The action changes too fast for its result to be written.");
     };
     const onKept = (error: unknown) => log.warn("action.result_kept", { ...names, error: errorName(error) });
-    const written = await unwritten.write({ bytes: bytesOf(first), write, onKept });
+    const written = await unwritten.write({ bytes: writeBytes(first), write, onKept });
     if (written !== "never") return written;
     log.warn("action.unrecorded", { ...names, ...outcomeNames(ended) });
     return null;
@@ -252,7 +255,7 @@ function outcomeNames(ended: Ended | null) {
 }
 
 /** Roughly the memory that the texts of a write take. */
-function bytesOf({ change, outbox }: ChangeWrite): number {
+function writeBytes({ change, outbox }: ChangeWrite): number {
   const { body, headers, result } = change.after;
   let bytes = (body?.length ?? 0) + (result?.responseBody?.length ?? 0);
   for (const [name, value] of Object.entries(headers ?? {})) bytes += name.length + value.length;

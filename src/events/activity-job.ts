@@ -12,7 +12,7 @@ import {
   type FirstStep,
   type ActivityGroup,
   ActivityTally,
-  firstSlotOf,
+  firstSlot,
   RANGE_NAMES,
 } from "../core/activity.ts";
 import { type Clock, sleep } from "../core/clock.ts";
@@ -73,12 +73,12 @@ async function countStep(
   isWritten: boolean,
 ): Promise<CountedStep> {
   const from = await activity.position();
-  const page = await activity.groups(from, { since: firstSlotOf("30d", now), limit: ACTIVITY_STEP_ROWS });
+  const page = await activity.groups(from, { since: firstSlot("30d", now), limit: ACTIVITY_STEP_ROWS });
   if (page.position === from) return { isLast: true, until: null };
   if (!isWritten) return { isLast: true, until: pageBegin(page) };
   await nextTurn();
   const tally = new ActivityTally(now);
-  const stored = await activity.stored(tally.slotsOf(page.groups));
+  const stored = await activity.stored(tally.slotsFor(page.groups));
   await nextTurn();
   tally.load(stored);
   for (const group of page.groups) tally.add(group);
@@ -130,7 +130,7 @@ function stepsIn(groups: readonly ActivityGroup[]): readonly FirstStep[] {
 export function createPruneActivity(activity: Pick<ActivityStore, "prune">, retentionDays: number | null) {
   return async (now: Date, stop: AbortSignal): Promise<void> => {
     for (const range of RANGE_NAMES) {
-      const before = keptSince(firstSlotOf(range, now), retentionDays, now);
+      const before = keptSince(firstSlot(range, now), retentionDays, now);
       while (!stop.aborted && (await activity.prune(OVERVIEW_RANGES[range].slotMinutes, before)));
     }
   };

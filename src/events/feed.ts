@@ -1,5 +1,5 @@
 import { decodeCursor, encodeCursor } from "../api/cursor.ts";
-import { authorize, type Caller, holderIdOf } from "../core/roles.ts";
+import { authorize, type Caller, holderId } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../core/limits.ts";
 import { countByHolder, holderToEvict } from "../runtime/fair-share.ts";
@@ -45,7 +45,7 @@ export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "
       authorize(caller, "read");
       const account = accounts.get(accountId) ?? new AccountStreams((after) => actions.changes(accountId, after));
       accounts.set(accountId, account);
-      const holder = holderIdOf(caller);
+      const holder = holderId(caller);
       if (account.streams.size >= EVENT_STREAMS_PER_ACCOUNT_MAX) makeRoom(account.streams, holder);
       const stream = new Stream(account, holder, from, () => {
         account.streams.delete(stream);

@@ -15,7 +15,7 @@ import type { Bus } from "../core/bus.ts";
 import type { Feed } from "./feed.ts";
 
 interface NodeFeedDeps {
-  readonly cluster: Pick<ClusterStore, "changedSince" | "revisionsOf" | "listen">;
+  readonly cluster: Pick<ClusterStore, "changedSince" | "findRevisions" | "listen">;
   readonly actions: Pick<ActionStore, "findById" | "position">;
   readonly bus: Pick<Bus, "subscribe" | "relay" | "isNews" | "watched">;
   readonly streams: Pick<Feed, "changed" | "accounts" | "hasStreams">;
@@ -182,7 +182,7 @@ export class NodeFeed {
     const { bus, cluster } = this.#deps;
     const ids = [...bus.watched()];
     for (let from = 0; from < ids.length; from += NODE_IDS_CHECKED_MAX) {
-      const revisions = await cluster.revisionsOf(ids.slice(from, from + NODE_IDS_CHECKED_MAX));
+      const revisions = await cluster.findRevisions(ids.slice(from, from + NODE_IDS_CHECKED_MAX));
       for (const [id, revision] of revisions) if (bus.isNews(id, revision)) this.#news.set(id, revision);
     }
   }
@@ -191,12 +191,12 @@ export class NodeFeed {
   async #tell(): Promise<void> {
     const ids = [...this.#news.keys()].slice(0, NODE_LOADS_MAX).values();
     const tellNext = async () => {
-      for (const id of ids) await this.#tellOf(id);
+      for (const id of ids) await this.#loadAndTell(id);
     };
     await Promise.all(Array.from({ length: NODE_LOADS_AT_ONCE_MAX }, tellNext));
   }
 
-  async #tellOf(id: string): Promise<void> {
+  async #loadAndTell(id: string): Promise<void> {
     const { bus, actions } = this.#deps;
     // The watchers may have left or heard of it meanwhile.
     const isNews = bus.isNews(id, this.#news.get(id) ?? 0);

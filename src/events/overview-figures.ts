@@ -7,9 +7,9 @@ import {
   type ActivityRow,
   type NameTotals,
   type OverviewRange,
-  slotMsOf,
+  slotLengthMs,
 } from "../core/activity.ts";
-import { type Histogram, mergeHistograms, percentilesOf, withoutHistograms } from "../core/histogram.ts";
+import { type Histogram, mergeHistograms, findPercentiles, withoutHistograms } from "../core/histogram.ts";
 
 export interface OverviewFigures {
   readonly range: OverviewRange;
@@ -114,7 +114,7 @@ export function overviewFigures(
 ): Omit<OverviewFigures, "range" | "since" | "countedUntil" | "hostHours"> {
   const { range, since, failing, slots: ofAll } = counted;
   const latency = mergeHistograms(ofAll.map((row) => row.latency));
-  const [p50Ms, p95Ms, p99Ms] = percentilesOf(latency, [0.5, 0.95, 0.99]);
+  const [p50Ms, p95Ms, p99Ms] = findPercentiles(latency, [0.5, 0.95, 0.99]);
   const isMeasured = p50Ms !== undefined && p95Ms !== undefined && p99Ms !== undefined;
   const all = { ...sumAll(ofAll), latency };
   return {
@@ -131,7 +131,7 @@ function overviewSlots(range: OverviewRange, since: Date, ofAll: readonly Activi
   const { slotMinutes, slots } = OVERVIEW_RANGES[range];
   const byTime = Map.groupBy(ofAll, ({ at }) => at.getTime());
   return Array.from({ length: slots }, (_, index) => {
-    const at = new Date(since.getTime() + index * slotMsOf(slotMinutes));
+    const at = new Date(since.getTime() + index * slotLengthMs(slotMinutes));
     const rows = byTime.get(at.getTime()) ?? [];
     const latency = mergeHistograms(rows.map((row) => row.latency));
     const { failedAttempts: _failed, ...figures } = toShare({ ...sumAll(rows), latency });
@@ -142,7 +142,7 @@ function overviewSlots(range: OverviewRange, since: Date, ofAll: readonly Activi
 type Share = Summed & { readonly latency: Histogram };
 
 function toShare({ created, completed, failed, attempts, failedAttempts, latency }: Share): ShareOfAll {
-  const [p50Ms = null, p95Ms = null] = percentilesOf(latency, [0.5, 0.95]);
+  const [p50Ms = null, p95Ms = null] = findPercentiles(latency, [0.5, 0.95]);
   return { created, completed, failed, attempts, failedAttempts, p50Ms, p95Ms };
 }
 
@@ -211,6 +211,6 @@ export function sumHostHours(
 function sumDecisions(rows: readonly ActivityRow[]): Decisions {
   const total = (name: "approved" | "rejected") => rows.reduce((sum, row) => sum + row[name], 0);
   const waits = mergeHistograms(rows.map((row) => row.waits));
-  const [p50Ms = null, p95Ms = null] = percentilesOf(waits, [0.5, 0.95]);
+  const [p50Ms = null, p95Ms = null] = findPercentiles(waits, [0.5, 0.95]);
   return { approved: total("approved"), rejected: total("rejected"), p50Ms, p95Ms };
 }

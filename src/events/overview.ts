@@ -1,5 +1,5 @@
 import { RecentMap } from "../core/maps.ts";
-import { authorize, type Caller, type Viewer, viewerOf } from "../core/roles.ts";
+import { authorize, type Caller, type Viewer, roleViewer } from "../core/roles.ts";
 import {
   OVERVIEW_ACCOUNTS_MAX,
   OVERVIEW_FRESH_FACTOR,
@@ -13,9 +13,9 @@ import {
   type ActivityName,
   type ActivitySpan,
   type ActivityStore,
-  firstSlotOf,
+  firstSlot,
   type OverviewRange,
-  slotMsOf,
+  slotLengthMs,
   RANGE_NAMES,
 } from "../core/activity.ts";
 import type { ActionStore, ScheduledRetries, WaitingApprovals } from "../core/store.ts";
@@ -25,7 +25,7 @@ import Type from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import { createApiRoutes, operation } from "../http/operation.ts";
-import { jsonOf } from "../http/response.ts";
+import { jsonResponse } from "../http/response.ts";
 import { maskText } from "../receipts/masking.ts";
 
 /** The overview, and what is waiting now. */
@@ -122,9 +122,9 @@ async function readOverview(
 
 /** The slots of a range. Leaves out later ones, from before the clock was set back. */
 function overviewSpan(accountId: string, range: OverviewRange, now: Date): ActivitySpan {
-  const since = firstSlotOf(range, now);
+  const since = firstSlot(range, now);
   const { slotMinutes, slots } = OVERVIEW_RANGES[range];
-  const until = new Date(since.getTime() + slots * slotMsOf(slotMinutes));
+  const until = new Date(since.getTime() + slots * slotLengthMs(slotMinutes));
   return { accountId, slotMinutes, since, until };
 }
 
@@ -272,7 +272,7 @@ export function overviewRoutes({ overviewService }: { readonly overviewService: 
   return createApiRoutes().get(
     "/v1/overview",
     async ({ caller, query: { range = RANGE_DEFAULT } }) =>
-      jsonOf(serializeOverview(await overviewService.read(caller, range), viewerOf(caller.role))),
+      jsonResponse(serializeOverview(await overviewService.read(caller, range), roleViewer(caller.role))),
     operation({
       operationId: "getOverview",
       permission: "read",

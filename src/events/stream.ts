@@ -1,12 +1,12 @@
 import { type ActionSerializer, eventJson } from "../receipts/action-json.ts";
 import { seeAll } from "../receipts/see.ts";
-import { type Caller, viewOf } from "../core/roles.ts";
+import { type Caller, callerView } from "../core/roles.ts";
 import { type EventStream, type Feed, positionText } from "./feed.ts";
 import { type Log, stackTrace } from "../observability/log.ts";
 import { StoreUnavailable, type ActionChange } from "../core/store.ts";
 import { dropBodyFirst } from "../http/body.ts";
 import type { RequestContext } from "../http/request.ts";
-import type { WatchOf } from "../http/session.ts";
+import type { FindWatch } from "../http/session.ts";
 import { answerEvents, SSE_HEADERS, type SseDeps, type SseEnd, type SseSource } from "../http/sse.ts";
 import { queryCheck } from "../api/check.ts";
 import { DomainError } from "../core/domain-error.ts";
@@ -31,7 +31,7 @@ type StreamEvents = (context: RequestContext, caller: Caller, left?: () => void)
 
 export function createStreamEvents(deps: EventsDeps, serialize: ActionSerializer): StreamEvents {
   const { feed, log, clock, draining, beatsMax, extraText = async () => "" } = deps;
-  const textOf = createTexts(serialize);
+  const changesText = createTexts(serialize);
   const begin = async (context: RequestContext, caller: Caller, left: () => void) => {
     const { request, name } = context;
     // A stream has no time limit, so a body that arrives slowly would keep the request open for ever.
@@ -58,7 +58,7 @@ export function createStreamEvents(deps: EventsDeps, serialize: ActionSerializer
         duration_ms: Math.round(clock.monotonicMs() - openedMs),
       });
     };
-    const source = eventSource(stream, textOf.bind(null, caller), extraText.bind(null, caller), beatsMax);
+    const source = eventSource(stream, changesText.bind(null, caller), extraText.bind(null, caller), beatsMax);
     return answerEvents(context, source, { clock, draining, revoked: caller.revoked, ended, failedLate: logFault });
   };
   return async (context, caller, left = () => {}) => {
@@ -76,7 +76,7 @@ const RETRY_MS = 1_000;
 
 function eventSource(
   stream: EventStream,
-  textOf: (changes: readonly ActionChange[]) => Promise<string>,
+  changesText: (changes: readonly ActionChange[]) => Promise<string>,
   extraText: () => Promise<string>,
   beatsMax = Number.POSITIVE_INFINITY,
 ): SseSource {
@@ -105,7 +105,7 @@ function eventSource(
       const last = page.changes.at(-1);
       if (last !== undefined) sentTo = positionText(last.seq);
       const news = page.isAsked ? await newExtra() : "";
-      return { text: (await textOf(page.changes)) + news, isLive: page.isLive };
+      return { text: (await changesText(page.changes)) + news, isLive: page.isLive };
     },
     beat() {
       beats += 1;
@@ -122,13 +122,13 @@ function eventSource(
 
 /** Builds the text of a change once for all readers with the same view. */
 function createTexts(serialize: ActionSerializer) {
-  const made: Readonly<Record<ReturnType<typeof viewOf>, WeakMap<ActionChange, Promise<string>>>> = {
+  const made: Readonly<Record<ReturnType<typeof callerView>, WeakMap<ActionChange, Promise<string>>>> = {
     whole: new WeakMap(),
     public: new WeakMap(),
     decider: new WeakMap(),
   };
   return async (caller: Caller, changes: readonly ActionChange[]): Promise<string> => {
-    const textsFor = ({ action }: ActionChange) => made[viewOf(caller, action)];
+    const textsFor = ({ action }: ActionChange) => made[callerView(caller, action)];
     const missing = changes.filter((change) => !textsFor(change).has(change));
     const seen = seeAll(
       missing.map(({ action }) => action),
@@ -170,11 +170,11 @@ export const pageStateEvent =
   };
 
 /** The stream of `GET /v1/events` for our own pages. The session authenticates it and ends it. */
-export function pageEventRoutes(watchOf: WatchOf, ownOrigin: OwnOrigin, stream: StreamEvents) {
+export function pageEventRoutes(findWatch: FindWatch, ownOrigin: OwnOrigin, stream: StreamEvents) {
   return createRoutes().get("/events", async ({ context }) => {
     ownOrigin.refuseOtherSites(context.request.headers);
     refuseQuery(context.search);
-    const watched = await watchOf(context);
+    const watched = await findWatch(context);
     if (watched === null) throw new DomainError("forbidden", "Log in first: these events are for our own pages.");
     return stream(context, watched.caller, watched.release);
   });

@@ -4,8 +4,8 @@ import { toJson } from "../api/serializer.ts";
 import { policySource } from "../core/action-policy.ts";
 import { AccountCache } from "../core/account-settings.ts";
 import { type Action, type ActionRequest, unknownExtras } from "../core/action.ts";
-import type { HashOf } from "../core/dedupe.ts";
-import { auditOf } from "../core/audit.ts";
+import type { HashText } from "../core/dedupe.ts";
+import { auditEntry } from "../core/audit.ts";
 import type { Clock } from "../core/clock.ts";
 import { accountFull, DomainError, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
 import { type FindGrant, type Grant, type Granted, type GrantTerms, isInForce } from "../core/grant.ts";
@@ -22,9 +22,9 @@ import { hasEnded } from "../core/account-store.ts";
 import { authorize, type Caller, mayDo } from "../core/roles.ts";
 import type { Store } from "../core/store.ts";
 import { createApiRoutes, operation, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
+import { jsonResponse, noContent } from "../http/response.ts";
 import type { AppContext } from "../runtime/app-context.ts";
-import { bodyMemberOf, contentTypeOf, isJsonMember } from "../core/body.ts";
+import { usedBodyMember, bodyContentType, isJsonMember } from "../core/body.ts";
 import { type JsonLeaf, jsonLeaves } from "../core/json-tree.ts";
 import { sentTarget } from "../core/target.ts";
 
@@ -84,21 +84,21 @@ export const GrantListJson = t.answerObject("GrantList", "The grants that can be
 export class KnownGrants extends AccountCache<Grant, ReadonlyMap<string, readonly Grant[]>> implements FindGrant {
   readonly #store: Pick<Store, "accounts" | "team">;
   readonly #clock: Pick<Clock, "now">;
-  readonly #hashOf: HashOf;
+  readonly #hashText: HashText;
 
-  constructor(store: Pick<Store, "grants" | "accounts" | "team">, clock: Pick<Clock, "now">, hashOf: HashOf) {
+  constructor(store: Pick<Store, "grants" | "accounts" | "team">, clock: Pick<Clock, "now">, hashText: HashText) {
     const { grants } = store;
     const listed = { version: () => grants.version(), list: (id: string | null) => grants.list(id, clock.now()) };
     super(listed, (rows) => Map.groupBy(rows, ({ keyId }) => keyId));
     this.#store = store;
     this.#clock = clock;
-    this.#hashOf = hashOf;
+    this.#hashText = hashText;
   }
 
   /** See `FindGrant`. The maker of the grant must still be allowed to approve. */
   async find(caller: Caller, request: ActionRequest, over: ReadonlySet<string>): Promise<Granted | null> {
     const { accountId, keyId } = caller;
-    const own = keyId === null ? undefined : this.viewOf(accountId)?.get(keyId);
+    const own = keyId === null ? undefined : this.view(accountId)?.get(keyId);
     if (own === undefined) return null;
     const now = this.#clock.now();
     const likenesses = new Map<string, string | null>();
@@ -106,13 +106,13 @@ export class KnownGrants extends AccountCache<Grant, ReadonlyMap<string, readonl
       if (over.has(grant.id) || !isInForce(grant, now)) continue;
       const { vary } = grant;
       const name = JSON.stringify(vary);
-      const likeness = likenesses.get(name) ?? describeLikeness(request, vary, this.#hashOf);
+      const likeness = likenesses.get(name) ?? describeLikeness(request, vary, this.#hashText);
       likenesses.set(name, likeness);
       if (likeness !== grant.likeness || !isWithin(grant, request) || !(await this.#isByApprover(grant, now))) continue;
       const detail = { grant: grant.id, calls: grant.calls, method: request.method, host: request.host };
       return {
         grant,
-        use: { id: grant.id, audit: auditOf(caller, { kind: "grant_used", subject: grant.id, detail }, now) },
+        use: { id: grant.id, audit: auditEntry(caller, { kind: "grant_used", subject: grant.id, detail }, now) },
       };
     }
     return null;
@@ -146,7 +146,7 @@ export interface NamedGrant extends Grant {
 /** Every use case of grants: callers who may approve make them with an approval, list them and end them. */
 export type GrantService = ReturnType<typeof createGrantService>;
 
-export function createGrantService({ clock, ids, store }: AppContext, known: KnownGrants, hashOf: HashOf) {
+export function createGrantService({ clock, ids, store }: AppContext, known: KnownGrants, hashText: HashText) {
   const { grants, accounts } = store;
   const list = async (caller: Caller): Promise<readonly Grant[]> => {
     authorize(caller, "approve");
@@ -173,7 +173,7 @@ export function createGrantService({ clock, ids, store }: AppContext, known: Kno
       authorize(caller, "approve");
       const at = clock.now();
       const { accountId, actor: by } = caller;
-      const audit = auditOf(caller, { kind: "grant_ended", subject: id }, at);
+      const audit = auditEntry(caller, { kind: "grant_ended", subject: id }, at);
       if ((await grants.end(accountId, id, { at, by, audit })) === null) throw notFound("grant, or it has ended");
       await known.refresh(accountId);
     },
@@ -193,7 +193,7 @@ export function createGrantService({ clock, ids, store }: AppContext, known: Kno
       const { minutes, calls, vary = [], max = {} } = terms;
       const issues = termIssues(action, terms);
       if (issues.length > 0) throw invalidFields(issues);
-      const likeness = describeLikeness(action, vary, hashOf);
+      const likeness = describeLikeness(action, vary, hashText);
       if (likeness === null) {
         const message = "The body of this action can't be compared with others: it is not JSON, or too large.";
         throw invalidFields([{ field: "grant.vary", message }]);
@@ -259,7 +259,8 @@ export function grantRoutes({ grantService }: { readonly grantService: Pick<Gran
   return createApiRoutes()
     .get(
       "/v1/grants",
-      async ({ caller }) => jsonOf({ data: (await grantService.list(caller)).map((row) => toJson(GrantJson, row)) }),
+      async ({ caller }) =>
+        jsonResponse({ data: (await grantService.list(caller)).map((row) => toJson(GrantJson, row)) }),
       operation({
         operationId: "listGrants",
         permission: "approve",
@@ -296,7 +297,7 @@ export function grantRoutes({ grantService }: { readonly grantService: Pick<Gran
 export function describeLikeness(
   request: ActionRequest,
   vary: readonly string[],
-  hashOf: (text: string) => string,
+  hashText: (text: string) => string,
 ): string | null {
   const { method, url, headers, callback, onUnknown, retries, extras } = request;
   const body = bodyParts(request, new Set(vary));
@@ -308,10 +309,10 @@ export function describeLikeness(
   const repeating = [timeoutMs, onUnknown, retries, backoff, giveUpOn];
   const sending = [delaySeconds === undefined ? runAt : null, delaySeconds, ...repeating, unknownExtras(extras)];
   const scheme = url.slice(0, url.indexOf(":")).toLowerCase();
-  const sent = [method, scheme, hostname, host, path, query, sorted, bodyKind, contentTypeOf(request), body];
+  const sent = [method, scheme, hostname, host, path, query, sorted, bodyKind, bodyContentType(request), body];
   // Left out without a credential, so that digests of earlier versions stay the same.
   const by = credential === undefined ? [] : [{ credential: credential.id }];
-  return hashOf(JSON.stringify([...sent, callback, ...sending, ...by]));
+  return hashText(JSON.stringify([...sent, callback, ...sending, ...by]));
 }
 
 /** The value of a member that may differ, as it is written; null: it is missing, or no plain value. */
@@ -338,7 +339,7 @@ function bodyParts(request: ActionRequest, vary: ReadonlySet<string>): unknown {
 /** The plain values of a JSON body with their paths; null: it is no JSON body, or too large to compare. */
 export function requestFields(request: ActionRequest): readonly JsonLeaf[] | null {
   const { body } = request;
-  const member = bodyMemberOf(request);
+  const member = usedBodyMember(request);
   if (body === null || member === null || !isJsonMember(member) || body.length > GRANT_BODY_CHARS_MAX) return null;
   const fields = jsonLeaves(body, "body", GRANT_FIELDS_MAX);
   return fields === null || fields.length > GRANT_FIELDS_MAX ? null : fields;

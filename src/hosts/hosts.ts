@@ -8,19 +8,19 @@ import {
 } from "../api/host-settings.ts";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
-import { type AuditDetail, auditOf } from "../core/audit.ts";
+import { type AuditDetail, auditEntry } from "../core/audit.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
 import { ALL_HOSTS, type HostSettings, type HostSettingsRow, type KnownHostSettings } from "../core/host-settings.ts";
 import { HOST_SETTINGS_MAX } from "../core/limits.ts";
-import { authorize, type Caller, viewerOf } from "../core/roles.ts";
+import { authorize, type Caller, roleViewer } from "../core/roles.ts";
 import { checkHost, NOT_A_HOST } from "../core/target.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
+import { jsonResponse, noContent } from "../http/response.ts";
 import { maskedActor } from "../receipts/masked-action.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 
 /** Differs after each change; undefined: nothing is set. */
-function versionOf(row: HostSettingsRow | undefined): string {
+function settingsVersion(row: HostSettingsRow | undefined): string {
   return row?.updatedAt.toISOString() ?? "";
 }
 
@@ -43,10 +43,10 @@ export function createHostService(
     authorize(caller, "manage");
     const { accountId, actor: updatedBy } = caller;
     const before = shown === null ? undefined : (await hostSettings.list(accountId)).find((row) => row.host === host);
-    if (shown !== null && shown !== versionOf(before)) throw invalidField("version", CHANGED_SINCE);
+    if (shown !== null && shown !== settingsVersion(before)) throw invalidField("version", CHANGED_SINCE);
     const row = { accountId, host, settings, updatedAt: clock.now(), updatedBy };
-    const detail = { change: "set", ...detailOf(settings) };
-    const audit = auditOf(caller, { kind: "host_settings_changed", subject: host, detail }, row.updatedAt);
+    const detail = { change: "set", ...auditDetail(settings) };
+    const audit = auditEntry(caller, { kind: "host_settings_changed", subject: host, detail }, row.updatedAt);
     // Two at once have both read the same.
     const written = await hostSettings.put(row, audit, shown === null ? undefined : (before?.updatedAt ?? null));
     if (written === "changed") throw invalidField("version", CHANGED_SINCE);
@@ -63,7 +63,7 @@ export function createHostService(
     /** The settings of each host, and those for all hosts. */
     async list(caller: Caller) {
       authorize(caller, "read");
-      const viewer = viewerOf(caller.role);
+      const viewer = roleViewer(caller.role);
       const rows = await hostSettings.list(caller.accountId);
       // Keys must not see credentials that they may not use.
       const others = (row: HostSettingsRow) => ({
@@ -76,7 +76,7 @@ export function createHostService(
         hosts: shown.filter(({ host }) => host !== ALL_HOSTS),
         defaults: rows.find(({ host }) => host === ALL_HOSTS)?.settings ?? NO_HOST_SETTINGS,
         /** Of a host, or of all hosts. */
-        versionOf: (host: string) => versionOf(rows.find((row) => row.host === host)),
+        settingsVersion: (host: string) => settingsVersion(rows.find((row) => row.host === host)),
       };
     },
 
@@ -110,7 +110,7 @@ export function createHostService(
     async remove(caller: Caller, host: string): Promise<void> {
       authorize(caller, "manage");
       const entry = { kind: "host_settings_changed", subject: host, detail: { change: "removed" } } as const;
-      if (!(await hostSettings.remove(caller.accountId, host, auditOf(caller, entry, clock.now())))) {
+      if (!(await hostSettings.remove(caller.accountId, host, auditEntry(caller, entry, clock.now())))) {
         throw new DomainError("not_found", "This host has no settings.");
       }
       await known.refresh(caller.accountId);
@@ -119,7 +119,7 @@ export function createHostService(
 }
 
 /** What is set, by the names of the API. */
-function detailOf(settings: HostSettings): AuditDetail {
+function auditDetail(settings: HostSettings): AuditDetail {
   const members = Object.entries(hostSettingsJson(settings)).flatMap(
     ([name, value]): [string, AuditDetail[string]][] => {
       if (Array.isArray(value)) return [[name, value.join(", ")]];
@@ -167,7 +167,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
       "/v1/hosts",
       async ({ caller }) => {
         const { hosts, defaults } = await hostService.list(caller);
-        return jsonOf({ data: hosts.map(serialize), defaults: hostSettingsJson(defaults) });
+        return jsonResponse({ data: hosts.map(serialize), defaults: hostSettingsJson(defaults) });
       },
       operation({
         operationId: "listHosts",
@@ -180,7 +180,9 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
     .put(
       "/v1/hosts/:host",
       async ({ caller, params, body }) =>
-        jsonOf(serialize(await hostService.put(caller, checkHost(params.host, "not_found"), hostSettingsFrom(body)))),
+        jsonResponse(
+          serialize(await hostService.put(caller, checkHost(params.host, "not_found"), hostSettingsFrom(body))),
+        ),
       operation({
         operationId: "putHost",
         permission: "manage",
@@ -211,7 +213,7 @@ export function hostRoutes({ hostService }: { readonly hostService: HostService 
       "/v1/defaults",
       async ({ caller, body }) => {
         const { settings } = await hostService.putDefaults(caller, hostSettingsFrom(body));
-        return jsonOf(hostSettingsJson(settings));
+        return jsonResponse(hostSettingsJson(settings));
       },
       operation({
         operationId: "putDefaults",

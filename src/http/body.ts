@@ -24,7 +24,7 @@ import { DomainError } from "../core/domain-error.ts";
 import { type Clock, sleep } from "../core/clock.ts";
 import { readMediaType } from "../api/media-type.ts";
 import { compactJson, type JsonScan, type ParsedJson, scanJson, withoutLists } from "../core/json.ts";
-import { type Caller, holderIdOf } from "../core/roles.ts";
+import { type Caller, holderId } from "../core/roles.ts";
 
 type Body = ReadableStream<Uint8Array>;
 
@@ -108,7 +108,7 @@ export class ChunkedBody {
   }
 }
 
-export function chunkedBodyOf({ body }: Request): ChunkedBody | null {
+export function chunkedBody({ body }: Request): ChunkedBody | null {
   return body === null ? null : new ChunkedBody(body);
 }
 
@@ -144,13 +144,13 @@ function holdBody(holder: string, bytes: number): () => void {
 }
 
 /** The length of a body as its header says it; null: it says none. Of a header that repeats one number, Bun makes "7, 7". */
-export function lengthOf({ headers }: Pick<Request, "headers">): number | null {
+export function contentLength({ headers }: Pick<Request, "headers">): number | null {
   const length = headers.get("content-length");
   return length === null ? null : Number.parseInt(length, 10);
 }
 
 export function hasBody(request: Request): boolean {
-  return (lengthOf(request) ?? 0) > 0 || request.headers.has("transfer-encoding");
+  return (contentLength(request) ?? 0) > 0 || request.headers.has("transfer-encoding");
 }
 
 /** A request whose body nobody needs. */
@@ -171,7 +171,7 @@ export async function dropBody({ request, chunked }: Unneeded, clock: Clock): Pr
   if (chunked === null) {
     const body: Body | null = request.body;
     if (body === null || body.locked) return true;
-    const length = lengthOf(request) ?? Number.POSITIVE_INFINITY;
+    const length = contentLength(request) ?? Number.POSITIVE_INFINITY;
     const isLong = length > UNPROVED_BODY_BYTES_MAX;
     if (isLong && dropping.long >= LONG_BODIES_DROPPED_AT_ONCE_MAX) return false;
     dropping.long += Number(isLong);
@@ -254,7 +254,7 @@ export async function readOptionalJson(context: BodyContext, parse: ParseJson = 
  */
 async function readBytes(context: BodyContext, limit: number): Promise<Uint8Array> {
   const bytesMax = context.caller === null ? Math.min(limit, UNPROVED_BODY_BYTES_MAX) : limit;
-  const length = lengthOf(context.request) ?? 0;
+  const length = contentLength(context.request) ?? 0;
   if (length > bytesMax) throw tooLarge(bytesMax);
   hold(context, length);
   // Bun never reads beyond Content-Length.
@@ -278,7 +278,7 @@ function hold(context: BodyContext, bytes: number): void {
   context.freeBody();
   context.freeBody = NOTHING;
   if (context.caller === null || bytes <= SMALL_BODY_BYTES) return;
-  context.freeBody = holdBody(holderIdOf(context.caller), bytes);
+  context.freeBody = holdBody(holderId(context.caller), bytes);
 }
 
 function checkType(headers: Headers): void {

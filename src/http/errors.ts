@@ -1,5 +1,5 @@
 import { NotFoundError } from "elysia";
-import { asDomainError, errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
+import { asDomainError, errorJson, errorHeaders, HTTP_STATUS } from "../api/errors.ts";
 import { DomainError, LinkGone } from "../core/domain-error.ts";
 import { type Log, stackTrace } from "../observability/log.ts";
 import { createOwnTurns } from "../runtime/fair-share.ts";
@@ -75,8 +75,8 @@ export async function refuse(
   const status = isMisdirected ? MISDIRECTED : HTTP_STATUS[failure.code];
   const own =
     failure.code === "unauthorized" && isMcpPath(context.path)
-      ? { "www-authenticate": challengeOf(context.request, mcpChallenge) }
-      : headersOf(failure);
+      ? { "www-authenticate": authChallenge(context.request, mcpChallenge) }
+      : errorHeaders(failure);
   const { code, message, issues } = failure;
   const envelope = () => errorJson(code, message, requestId, issues);
   if (context.path === "" || isApiPath(context.path)) return json(envelope(), status, own);
@@ -106,7 +106,7 @@ export async function refuse(
 }
 
 /** For a wrong token, tells the client to get another one instead of asking its user again (RFC 6750, 3.1). */
-function challengeOf({ headers }: Request, mcpChallenge: string | null): string {
+function authChallenge({ headers }: Request, mcpChallenge: string | null): string {
   if (mcpChallenge === null) return ASKS_FOR_KEY;
   return headers.has("authorization") ? `${mcpChallenge}, error="invalid_token"` : mcpChallenge;
 }

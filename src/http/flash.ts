@@ -34,8 +34,8 @@ export function createFlash({
 }) {
   const isSecure = baseUrl.startsWith("https:");
   // `__Host-` allows no Path but "/".
-  const nameOf = (at: number) => `${isSecure ? "__Secure-" : ""}${NAME}_${at}`;
-  const placeOf = (path: string, { formToken }: FlashPerson) => ({ table: "flash", row: path, column: formToken });
+  const cookieName = (at: number) => `${isSecure ? "__Secure-" : ""}${NAME}_${at}`;
+  const sealedPlace = (path: string, { formToken }: FlashPerson) => ({ table: "flash", row: path, column: formToken });
 
   /** A redirect to a path of this service, which can `read` the value. Throws `FlashTooLarge`. */
   const redirect = <Value extends object>(
@@ -45,10 +45,10 @@ export function createFlash({
     value: Value,
   ): Response => {
     const plain = Bun.deflateSync(JSON.stringify({ expiresMs: clock.now().getTime() + FLASH_MS_MAX, value }));
-    const parts = partsOf(secrets.seal(plain, placeOf(path, person)));
+    const parts = cookieParts(secrets.seal(plain, sealedPlace(path, person)));
     const ending = `; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}; Max-Age=${FLASH_MS_MAX / 1_000}`;
     const answer = seeOther("own", path);
-    parts.forEach((part, at) => answer.headers.append("set-cookie", `${nameOf(at)}=${part}${ending}`));
+    parts.forEach((part, at) => answer.headers.append("set-cookie", `${cookieName(at)}=${part}${ending}`));
     return answer;
   };
   return {
@@ -70,14 +70,16 @@ export function createFlash({
       person: FlashPerson,
       kind: Check<Value>,
     ): Value | null {
-      const [count = "", first = ""] = (cookieIn(request.headers, nameOf(0)) ?? "").split("-");
+      const [count = "", first = ""] = (cookieIn(request.headers, cookieName(0)) ?? "").split("-");
       if (!/^[1-9]$/.test(count)) return null;
       const rest = Array.from(
         { length: Number(count) - 1 },
-        (_, at) => cookieIn(request.headers, nameOf(at + 1)) ?? "",
+        (_, at) => cookieIn(request.headers, cookieName(at + 1)) ?? "",
       );
       try {
-        const plain = Bun.inflateSync(new Uint8Array(secrets.open([first, ...rest].join(""), placeOf(path, person))));
+        const plain = Bun.inflateSync(
+          new Uint8Array(secrets.open([first, ...rest].join(""), sealedPlace(path, person))),
+        );
         const flash: unknown = JSON.parse(new TextDecoder().decode(plain));
         const { expiresMs, value } = isJsonObject(flash) ? flash : {};
         return Number(expiresMs) > clock.now().getTime() && kind.accepts(value) ? value : null;
@@ -89,7 +91,7 @@ export function createFlash({
 }
 
 /** Splits a value for several cookies. The first begins with their number, since an earlier flash may have left more. */
-function partsOf(sealed: string): readonly string[] {
+function cookieParts(sealed: string): readonly string[] {
   const count = Math.ceil(sealed.length / FLASH_COOKIE_CHARS_MAX);
   if (count > FLASH_COOKIES_MAX) throw new FlashTooLarge(`${sealed.length} characters are too many for cookies.`);
   const at = (part: number) => sealed.slice(part * FLASH_COOKIE_CHARS_MAX, (part + 1) * FLASH_COOKIE_CHARS_MAX);

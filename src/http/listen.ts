@@ -1,13 +1,13 @@
 import type { Server } from "bun";
-import { errorJson, headersOf, HTTP_STATUS } from "../api/errors.ts";
+import { errorJson, errorHeaders, HTTP_STATUS } from "../api/errors.ts";
 import type { Release } from "../config/config.ts";
 import { DomainError } from "../core/domain-error.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { within } from "../core/clock.ts";
 import type { Ids } from "../core/ids.ts";
 import { REFUSED_BODY_LINGER_MS, REQUESTS_PER_TURN_MAX, START_HELD_MAX, START_HOLD_MS_MAX } from "../core/limits.ts";
-import { isApiPath, nameRequest, noTarget, type RequestName, targetOf } from "./request.ts";
-import { acceptsHtml, json, jsonOf, page, prefersJson } from "./response.ts";
+import { isApiPath, nameRequest, noTarget, type RequestName, requestTarget } from "./request.ts";
+import { acceptsHtml, json, jsonResponse, page, prefersJson } from "./response.ts";
 import { IDLE_SECONDS } from "./sse.ts";
 
 // Sockets, and what answers before the routes exist. The start imports this file first, so it loads neither Elysia nor pages.
@@ -79,7 +79,7 @@ export function listenApart(port: number, host: string, ids: Ids, answer: Answer
 function answerApart(ids: Ids, answer: AnswerApart): Answer {
   return async (request) => {
     const name = nameRequest(request.headers.get("x-request-id"), ids);
-    const target = targetOf(request);
+    const target = requestTarget(request);
     const response = await (target === null ? refused(noTarget(), name) : answer(request, target.path, name));
     response.headers.set("x-request-id", name.id);
     // The body stays unread, and its bytes must not be taken for a second request.
@@ -91,7 +91,7 @@ function answerApart(ids: Ids, answer: AnswerApart): Answer {
 export function refused(failure: DomainError, name: RequestName): Response {
   const { code, message } = failure;
   const text = errorJson(code, message, name.envelopeId());
-  return json(text, HTTP_STATUS[code], headersOf(failure));
+  return json(text, HTTP_STATUS[code], errorHeaders(failure));
 }
 
 /** Must not reject. */
@@ -123,19 +123,20 @@ export function openStartServer(
     return answer;
   };
   const refuse = answerApart(ids, async (request, path, name) => {
-    if (path === "/health") return jsonOf({ status: "ok", version, commit });
-    if (path === "/ready") return jsonOf({ status: "unavailable", version, commit }, status, headersOf(STARTING));
+    if (path === "/health") return jsonResponse({ status: "ok", version, commit });
+    if (path === "/ready")
+      return jsonResponse({ status: "unavailable", version, commit }, status, errorHeaders(STARTING));
     if (isApiPath(path) || !acceptsHtml(request) || prefersJson(request)) return refused(STARTING, name);
     // People get a page without external assets, since no asset can be served here.
     const { problemPage } = await import("../ui/problem.tsx");
     const canRetry = request.method === "GET";
     const html = problemPage({ status, code, message, requestId: name.id, isStandalone: true, canRetry });
-    return page("notice", html, { status, headers: { ...headersOf(STARTING), vary: "Accept" } });
+    return page("notice", html, { status, headers: { ...errorHeaders(STARTING), vary: "Accept" } });
   });
   /** Refuses what is held, and holds nothing any more: the start has ended. */
   const letGo = (): void => started.resolve(null);
   const listening = listenOn({ port, host }, async (request, server) => {
-    const path = targetOf(request)?.path ?? null;
+    const path = requestTarget(request)?.path ?? null;
     const isHeld = path !== null && path !== "/health" && path !== "/ready";
     return ((isHeld ? await held() : null) ?? refuse)(request, server);
   });

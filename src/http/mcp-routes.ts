@@ -2,7 +2,7 @@ import type { ParsedJson } from "../core/json.ts";
 import type { Caller } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { readJson } from "./body.ts";
-import { callerOf, type RequestContext } from "./request.ts";
+import { contextCaller, type RequestContext } from "./request.ts";
 import { createRoutes } from "./operation.ts";
 import { whileStreaming } from "./sse.ts";
 
@@ -25,10 +25,10 @@ export interface McpRequest {
 export function mcpRoutes(answerAgent: (call: McpRequest) => Promise<Response>) {
   const answer = async ({ context }: { readonly context: RequestContext }): Promise<Response> => {
     const { request } = context;
-    const caller: Caller = { ...callerOf(context), isAgentCall: true };
+    const caller: Caller = { ...contextCaller(context), isAgentCall: true };
     // GET would open a stream that nobody reads.
     if (request.method === "HEAD") return new Response(null, { headers: { "content-type": "text/event-stream" } });
-    const body = await bodyOf(context);
+    const body = await readMcpBody(context);
     const onWait = () => {
       context.kind = "wait";
     };
@@ -40,7 +40,7 @@ export function mcpRoutes(answerAgent: (call: McpRequest) => Promise<Response>) 
   return createRoutes().get("/mcp", answer, unparsed).post("/mcp", answer, unparsed).delete("/mcp", answer, unparsed);
 }
 
-async function bodyOf(context: RequestContext): Promise<ParsedJson | null> {
+async function readMcpBody(context: RequestContext): Promise<ParsedJson | null> {
   const { method } = context.request;
   if (method === "POST") return readJson(context);
   if (context.isBodyUnread) throw new DomainError("invalid_request", `${method} takes no body here.`);

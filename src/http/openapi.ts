@@ -1,7 +1,7 @@
 import type { TObject, TSchema } from "typebox";
 import { ERROR_CODES, type ErrorCode } from "../core/domain-error.ts";
 import { ANSWER_HEADERS, REQUEST_HEADERS, type AnswerHeader, ERROR_HEADERS } from "../api/headers.ts";
-import { type AlternativeBody, type OperationInfo, patternOf, type ResponseInfo } from "./operation.ts";
+import { type AlternativeBody, type OperationInfo, routePattern, type ResponseInfo } from "./operation.ts";
 import { ErrorEnvelopeJson } from "../api/error-schema.ts";
 import { ERROR_MEANING, HTTP_STATUS } from "../api/errors.ts";
 import { DESCRIBED_ONLY } from "../api/schema-helpers.ts";
@@ -47,7 +47,7 @@ export function apiOperations(routes: readonly RouteInfo[]): readonly ApiOperati
   return routes.flatMap(({ method, path, hooks: { detail } }) => {
     if (!isDescribed(detail)) return [];
     // Every path refuses other methods.
-    return [{ ...detail, method, path: patternOf(path), errors: [...detail.errors, "method_not_allowed"] }];
+    return [{ ...detail, method, path: routePattern(path), errors: [...detail.errors, "method_not_allowed"] }];
   });
 }
 
@@ -56,7 +56,7 @@ function isDescribed(detail: object | undefined): detail is OperationInfo {
 }
 
 /** The parameters of an operation, without X-Request-Id, which every request can have. */
-export function parametersOf({ params, query, headers = [] }: OperationInfo) {
+export function describeParameters({ params, query, headers = [] }: OperationInfo) {
   const members = (of: TObject | undefined) => Object.entries(of?.properties ?? {});
   return [
     ...members(params?.schema).map(([name, schema]) => ({ name, in: "path", required: true, schema })),
@@ -68,7 +68,7 @@ export function parametersOf({ params, query, headers = [] }: OperationInfo) {
 }
 
 /** The bodies that a response can have, by media type. The first is the default. */
-export function bodiesOf({ schema, mediaType = "application/json", alsoAs, onRequestAs }: ResponseInfo) {
+export function responseBodies({ schema, mediaType = "application/json", alsoAs, onRequestAs }: ResponseInfo) {
   const own = schema === null ? undefined : { mediaType, schema };
   return [own, alsoAs, onRequestAs].filter((body) => body !== undefined);
 }
@@ -76,30 +76,30 @@ export function bodiesOf({ schema, mediaType = "application/json", alsoAs, onReq
 /** The API as an OpenAPI 3.1 document, as JSON. `baseUrl` is its server. */
 export function openApiJson(operations: readonly ApiOperation[], baseUrl: string): string {
   const { print, components } = createSchemaPrinter();
-  const contentOf = ({ mediaType, schema }: AlternativeBody): Json => ({ [mediaType]: { schema: print(schema) } });
+  const mediaContent = ({ mediaType, schema }: AlternativeBody): Json => ({ [mediaType]: { schema: print(schema) } });
 
   /** Puts the description next to the schema, where tools look for that of a parameter. */
-  const describedOf = (schema: TSchema): Json => ({
+  const describeSchema = (schema: TSchema): Json => ({
     description: asJson(schema)["description"],
     schema: print(schema),
   });
 
   /** Headers by name; every response has X-Request-Id. Written out, since references stop openapi-generator's clean-up. */
-  const headersOf = (names: Iterable<AnswerHeader>): Json => {
+  const describeHeaders = (names: Iterable<AnswerHeader>): Json => {
     const all = ["X-Request-Id", ...names] as const;
     return Object.fromEntries(
       all.map((name) => {
-        const { description, schema } = describedOf(ANSWER_HEADERS[name]);
+        const { description, schema } = describeSchema(ANSWER_HEADERS[name]);
         return [name, { description, required: true, schema }];
       }),
     );
   };
 
-  const answerOf = (info: ResponseInfo): Json => {
+  const describeAnswer = (info: ResponseInfo): Json => {
     const { description, headers = [] } = info;
-    const bodies = bodiesOf(info);
-    const content = bodies.length === 0 ? {} : { content: Object.assign({}, ...bodies.map(contentOf)) as Json };
-    return { description, headers: headersOf(headers), ...content };
+    const bodies = responseBodies(info);
+    const content = bodies.length === 0 ? {} : { content: Object.assign({}, ...bodies.map(mediaContent)) as Json };
+    return { description, headers: describeHeaders(headers), ...content };
   };
 
   /** The error response of one status, for any of these codes. `alsoAs`: a second media type, by `Accept`. */
@@ -110,14 +110,14 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
     const meanings = codes.map((code) => (isOne ? ERROR_MEANING[code] : `- \`${code}\`: ${ERROR_MEANING[code]}`));
     return {
       description: meanings.join("\n"),
-      headers: headersOf(headers),
+      headers: describeHeaders(headers),
       content: {
         "application/json": {
           // One schema for all codes: from narrowed schemas, generators would make a type for each response.
           schema: print(ErrorEnvelopeJson),
-          examples: Object.fromEntries(codes.map((code) => [code, { value: exampleOf(code) }])),
+          examples: Object.fromEntries(codes.map((code) => [code, { value: errorExample(code) }])),
         },
-        ...(alsoAs && contentOf(alsoAs)),
+        ...(alsoAs && mediaContent(alsoAs)),
       },
     };
   };
@@ -137,10 +137,10 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
     );
   };
 
-  const operationOf = (operation: ApiOperation): Json => {
+  const describeOperation = (operation: ApiOperation): Json => {
     const { operationId, tag, summary, description, notes = [], permission, takesMetricsToken, body } = operation;
     const security = takesMetricsToken === true ? [{}, { metricsToken: [] }] : [];
-    const content = body && contentOf({ mediaType: "application/json", schema: body.schema });
+    const content = body && mediaContent({ mediaType: "application/json", schema: body.schema });
     return {
       operationId,
       tags: [tag],
@@ -149,13 +149,13 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
       description: [description, ...(notes.length === 0 ? [] : ["", ...notes.map((note) => `- ${note}`)])].join("\n"),
       ...(permission === null && { security }),
       parameters: [
-        ...parametersOf(operation).map(({ schema, ...where }) =>
-          where.in === "header" ? headerReference(where.name) : { ...where, ...describedOf(schema) },
+        ...describeParameters(operation).map(({ schema, ...where }) =>
+          where.in === "header" ? headerReference(where.name) : { ...where, ...describeSchema(schema) },
         ),
         headerReference("X-Request-Id"),
       ],
       ...(body && { requestBody: { required: body.isRequired, content } }),
-      responses: { ...errorResponses(operation), ...mapValues(operation.answers, answerOf) },
+      responses: { ...errorResponses(operation), ...mapValues(operation.answers, describeAnswer) },
     };
   };
 
@@ -169,7 +169,7 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
     paths: Object.fromEntries(
       [...paths].map(([path, same]) => [
         path,
-        Object.fromEntries(same.map((one) => [one.method.toLowerCase(), operationOf(one)])),
+        Object.fromEntries(same.map((one) => [one.method.toLowerCase(), describeOperation(one)])),
       ]),
     ),
   };
@@ -184,7 +184,7 @@ export function openApiJson(operations: readonly ApiOperation[], baseUrl: string
       },
       parameters: Object.fromEntries(
         Object.entries(REQUEST_HEADERS).map(([name, schema]) => {
-          return [name, { name, in: "header", required: false, ...describedOf(schema) }];
+          return [name, { name, in: "header", required: false, ...describeSchema(schema) }];
         }),
       ),
       responses: Object.fromEntries(shared.map((code) => [code, errorResponse([code])])),
@@ -197,7 +197,7 @@ function headerReference(name: string): Json {
   return { $ref: `#/components/parameters/${name}` };
 }
 
-function exampleOf(code: ErrorCode): Json {
+function errorExample(code: ErrorCode): Json {
   const error = { code, message: ERROR_MEANING[code], request_id: "req_01kjwa5v00e7v8c9x2m4n6p8qr" };
   if (code !== "validation_error") return { error };
   return { error: { ...error, details: [{ field: "retries", message: "Must be an integer.", code: "invalid" }] } };

@@ -7,7 +7,7 @@ import { bodyCheck, compile, queryCheck } from "../api/check.ts";
 import { closedObject } from "../api/schema-helpers.ts";
 import type { ParsedJson } from "../core/json.ts";
 import { parseFields, readJson, readOptionalJson } from "./body.ts";
-import { callerOf, contextOf, type RequestContext } from "./request.ts";
+import { contextCaller, contextFor, type RequestContext } from "./request.ts";
 import { LINK_NOT_FOUND } from "./errors.ts";
 import type { PageKind } from "./response.ts";
 
@@ -26,7 +26,7 @@ export function createPageRoutes(kind: PageKind) {
 
 /** For routes of the API. Handlers also get the authenticated `caller`. */
 export function createApiRoutes() {
-  return createRoutes().resolve(({ context }) => ({ caller: callerOf(context) }));
+  return createRoutes().resolve(({ context }) => ({ caller: contextCaller(context) }));
 }
 
 /** `normalize` would drop unknown fields instead of refusing them. */
@@ -34,13 +34,13 @@ const SETTINGS = { normalize: false } as const;
 
 /** Notes which route answers, for the log and the metrics. */
 function noteRoute(request: Request, route: string): RequestContext {
-  const context = contextOf(request);
-  context.route ??= patternOf(route);
+  const context = contextFor(request);
+  context.route ??= routePattern(route);
   return context;
 }
 
 /** A route's path as OpenAPI and the log write it: `{id}` for `:id`. */
-export function patternOf(route: string): string {
+export function routePattern(route: string): string {
   return route.includes(":") ? route.replaceAll(/:(\w+)/g, "{$1}") : route;
 }
 
@@ -137,7 +137,7 @@ export function operation<Params = object, Query extends TObject = TObject, Acce
 ) {
   const { permission, requires, params, body } = spec;
   const readQuery = queryCheck(spec.query ?? NO_QUERY);
-  const detail: OperationInfo = { tag: "Auth", ...spec, errors: errorsOf(spec) };
+  const detail: OperationInfo = { tag: "Auth", ...spec, errors: operationErrors(spec) };
   return {
     // Turns off Elysia's parser, which has no bounds and coerces values.
     parse: "none" as const,
@@ -149,7 +149,7 @@ export function operation<Params = object, Query extends TObject = TObject, Acce
         params?.accept(call.params);
         return;
       }
-      const caller = callerOf(context);
+      const caller = contextCaller(context);
       authorize(caller, permission);
       await requires?.(caller);
       // Elysia would turn `dedupe=a,b` into a list and `{"x":1}` into an object.
@@ -165,7 +165,7 @@ export function operation<Params = object, Query extends TObject = TObject, Acce
   };
 }
 
-function errorsOf({ permission, body, params, errors = [] }: OperationSpec<unknown, TObject, unknown>) {
+function operationErrors({ permission, body, params, errors = [] }: OperationSpec<unknown, TObject, unknown>) {
   if (permission === null) return errors;
   return [
     ...API_ERRORS,
@@ -217,14 +217,14 @@ interface StandardSchema<Value> {
   };
 }
 
-function schemaOf<Value>(accept: (value: unknown) => Value): StandardSchema<Value> {
+function standardSchema<Value>(accept: (value: unknown) => Value): StandardSchema<Value> {
   return { "~standard": { version: 1, vendor: "outgate", validate: (value) => ({ value: accept(value) }) } };
 }
 
 /** Gives handlers the type of what `transform` has checked. */
 function checked<Value>(): StandardSchema<Value> {
   // Safe: `transform` has put a value of this type there.
-  return schemaOf((value) => value as Value);
+  return standardSchema((value) => value as Value);
 }
 
 /** The query of routes without parameters. */
@@ -243,7 +243,7 @@ export function pathParams<Schema extends TObject>(schema: Schema, message: stri
     if (compiled.accepts(value)) return value;
     throw new DomainError("not_found", message);
   };
-  return { ...schemaOf(accept), schema, accept };
+  return { ...standardSchema(accept), schema, accept };
 }
 
 /** The path of a link that is itself a secret. */

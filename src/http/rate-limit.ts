@@ -54,7 +54,7 @@ export function createRateLimit(clock: Clock, perSecond: number) {
      * limit within this second. That slows down clients that wait for each response before their next request.
      */
     async slowDown({ accountId, keyId }: Requester): Promise<void> {
-      const refused = windows.countsOf(accountId)?.keys.get(keyId ?? "")?.refused ?? 0;
+      const refused = windows.findCounts(accountId)?.keys.get(keyId ?? "")?.refused ?? 0;
       if (refused > perSecond) await holdRefusal();
     },
   };
@@ -100,7 +100,7 @@ class Windows {
     return { account, before: this.#before.get(accountId)?.keys ?? NO_KEYS };
   }
 
-  countsOf(accountId: string): AccountCount | undefined {
+  findCounts(accountId: string): AccountCount | undefined {
     return this.#counts.get(accountId);
   }
 }
@@ -118,7 +118,7 @@ function isAllowed(
   const share = Math.max(1, Math.floor(perSecond / keyCount));
   const admitted = account.admitted + requests;
   if (requested > Math.min(share, perSecond)) {
-    return requested <= perSecond && admitted + expectedOf(share, before, keys) <= perSecond;
+    return requested <= perSecond && admitted + expectedShare(share, before, keys) <= perSecond;
   }
   return (
     admitted <= perSecond || (admitted <= perSecond * RATE_OVERSHOOT_MAX && (isFlooded(keys) || isFlooded(before)))
@@ -134,7 +134,11 @@ function isFlooded(keys: ReadonlyMap<string, KeyCount>): boolean {
  * How many requests are still expected within the keys' shares, if they send as many as in the last window. None of a key that is beyond
  * its share.
  */
-function expectedOf(share: number, before: ReadonlyMap<string, KeyCount>, now: ReadonlyMap<string, KeyCount>): number {
+function expectedShare(
+  share: number,
+  before: ReadonlyMap<string, KeyCount>,
+  now: ReadonlyMap<string, KeyCount>,
+): number {
   let expected = 0;
   for (const [key, { requested }] of before) {
     expected += Math.max(0, Math.min(share, requested) - (now.get(key)?.requested ?? 0));

@@ -18,7 +18,7 @@ export interface RequestContext extends BodyContext {
   readonly path: string;
   /** The query without its question mark; empty when there is none. */
   readonly search: string;
-  /** The client's IP address; empty if the request came over no socket. Count requests by its `networkOf`. */
+  /** The client's IP address; empty if the request came over no socket. Count requests by its `clientNetwork`. */
   readonly client: string;
   readonly name: RequestName;
   readonly startedMs: number;
@@ -37,20 +37,20 @@ export interface RequestContext extends BodyContext {
 /** The contexts of the requests that are being handled. */
 const contexts = new WeakMap<Request, RequestContext>();
 
-/** Makes `contextOf` return this context for the request. */
+/** Makes `contextFor` return this context for the request. */
 export function bindContext(request: Request, context: RequestContext): void {
   contexts.set(request, context);
 }
 
 /** The context of a request. Throws for a request that the handler has not begun. */
-export function contextOf(request: Request): RequestContext {
+export function contextFor(request: Request): RequestContext {
   const context = contexts.get(request);
   if (context === undefined) throw new TypeError("This request did not come through the handler.");
   return context;
 }
 
 /** The authenticated caller. Throws `unauthorized` if there is none, so that a route that skipped authentication fails closed. */
-export function callerOf(context: RequestContext): Caller {
+export function contextCaller(context: RequestContext): Caller {
   if (context.caller !== null) return context.caller;
   throw unauthorized();
 }
@@ -71,7 +71,7 @@ interface RequestTarget {
  * leaves out scheme and host and keeps dot segments and backslashes as sent; they are resolved here, so that the path that is
  * authenticated is the one that is routed.
  */
-export function targetOf({ method, url }: Pick<Request, "method" | "url">): RequestTarget | null {
+export function requestTarget({ method, url }: Pick<Request, "method" | "url">): RequestTarget | null {
   if (method === "CONNECT") return null;
   if (url.startsWith("http://") || url.startsWith("https://")) return split(url);
   const resolved = url.startsWith("/") ? URL.parse(`http://localhost${url}`) : null;
@@ -136,11 +136,11 @@ export type IsTrustedProxy = (address: string) => boolean;
  * The client's IP address; empty without a socket. Behind a trusted proxy, it is the last address in `X-Forwarded-For` that is
  * not a trusted proxy, since anything before it can be forged. If the header can't be parsed, it is the proxy itself.
  */
-export function clientAddressOf(socket: string, forwardedFor: string | null, isTrusted: IsTrustedProxy): string {
+export function clientAddress(socket: string, forwardedFor: string | null, isTrusted: IsTrustedProxy): string {
   const peer = addressIn(socket) ?? "";
   if (forwardedFor === null || peer === "" || !isTrusted(peer)) return peer;
   let client = peer;
-  for (const entry of lastOf(forwardedFor)) {
+  for (const entry of lastAddresses(forwardedFor)) {
     const address = addressIn(entry);
     if (address === null) return peer;
     client = address;
@@ -150,7 +150,7 @@ export function clientAddressOf(socket: string, forwardedFor: string | null, isT
 }
 
 /** The last entries of the header, in reverse order. */
-function lastOf(forwardedFor: string): readonly string[] {
+function lastAddresses(forwardedFor: string): readonly string[] {
   const entries = forwardedFor.slice(-FORWARDED_CHARS_MAX).split(",");
   // The first one may be cut in the middle.
   if (forwardedFor.length > FORWARDED_CHARS_MAX) entries.shift();

@@ -8,7 +8,7 @@ export function json(text: string, status = 200, headers?: Readonly<Record<strin
 }
 
 /** A response of a value as JSON. */
-export function jsonOf(value: unknown, status = 200, headers?: Readonly<Record<string, string>>): Response {
+export function jsonResponse(value: unknown, status = 200, headers?: Readonly<Record<string, string>>): Response {
   return json(JSON.stringify(value), status, headers);
 }
 
@@ -18,7 +18,7 @@ const UTF_8 = new TextEncoder();
  * Streams texts, each made when the client has taken the one before, so that memory holds two at most. A client that leaves ends it.
  * The first text is made before the answer, so that an error in it gets a status; a later error breaks off the connection.
  */
-export async function streamOf(texts: AsyncGenerator<string>): Promise<ReadableStream<Uint8Array>> {
+export async function toStream(texts: AsyncGenerator<string>): Promise<ReadableStream<Uint8Array>> {
   let first: IteratorResult<string, unknown> | null = await texts.next();
   return new ReadableStream<Uint8Array>(
     {
@@ -127,13 +127,13 @@ export function prefersNdjson(request: Request): boolean {
 
 function prefers({ headers }: Request, type: string, other: string): boolean {
   const accept = headers.get("accept") ?? "";
-  const weight = weightOf(accept, type);
-  return weight > 0 && weight >= weightOf(accept, other);
+  const weight = acceptWeight(accept, type);
+  return weight > 0 && weight >= acceptWeight(accept, other);
 }
 
 /** Whether it names HTML, as only browsers do. */
 export function acceptsHtml({ headers }: Request): boolean {
-  return weightOf(headers.get("accept") ?? "", "text/html") > 0;
+  return acceptWeight(headers.get("accept") ?? "", "text/html") > 0;
 }
 
 /** Whether it names gzip with a weight other than 0 (RFC 9110, 12.5.3). */
@@ -144,7 +144,7 @@ export function acceptsGzip({ headers }: Request): boolean {
 const GZIP = /(?:^|,)\s*gzip\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:[,;]|$)/i;
 
 /** The weight of a media type; 0 if it is missing or refused. Ignores wildcards. */
-function weightOf(accept: string, type: string): number {
+function acceptWeight(accept: string, type: string): number {
   for (const entry of accept.split(",")) {
     const [name, ...parameters] = entry.split(";").map((part) => part.trim().toLowerCase());
     if (name !== type) continue;

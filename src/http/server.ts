@@ -10,22 +10,22 @@ import type { AppContext } from "../runtime/app-context.ts";
 import type { Authenticate } from "../core/session.ts";
 import { type Clock, within } from "../core/clock.ts";
 import {
-  clientAddressOf,
+  clientAddress,
   type IsTrustedProxy,
   bindContext,
-  contextOf,
+  contextFor,
   isMcpPath,
   nameRequest,
   noTarget,
   type RequestContext,
-  targetOf,
+  requestTarget,
 } from "./request.ts";
-import { networkOf } from "../core/addresses.ts";
+import { clientNetwork } from "../core/addresses.ts";
 import type { Guard } from "./own-origin.ts";
 import { MethodNotAllowed } from "../api/errors.ts";
 import { CLIENT_GONE, refuse, type RefuseDeps } from "./errors.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { chunkedBodyOf, dropBody, hasBody } from "./body.ts";
+import { chunkedBody, dropBody, hasBody } from "./body.ts";
 import { createHoldRefusal, createRateLimit } from "./rate-limit.ts";
 
 export type Http = ReturnType<typeof createHttpServer>;
@@ -108,15 +108,15 @@ function createHandler(deps: HttpServerDeps, modules: readonly AnyElysia[]): Han
   // `standardHostname: false`, or a short host name would shift the path (elysia#748).
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
     // Before routing, so that every path under /v1 needs a key, even one that doesn't exist.
-    .onRequest(({ request }) => authenticateRequest(contextOf(request)))
-    .onError(({ error, request }) => refuse(contextOf(request), error, deps));
+    .onRequest(({ request }) => authenticateRequest(contextFor(request)))
+    .onError(({ error, request }) => refuse(contextFor(request), error, deps));
   for (const module of modules) app.use(module);
   // OPTIONS is answered with 204, and every method that a path doesn't have with 405.
   for (const [path, same] of Map.groupBy(app.routes, (route) => route.path)) {
     const methods = same.map(({ method }) => method);
     const allow = [...new Set(methods.includes("GET") ? [...methods, "HEAD"] : methods)].toSorted().join(", ");
     const answer = ({ request }: { readonly request: Request }) => {
-      if (contextOf(request).request.method === "OPTIONS")
+      if (contextFor(request).request.method === "OPTIONS")
         return new Response(null, { status: 204, headers: { allow } });
       throw new MethodNotAllowed(allow);
     };
@@ -169,7 +169,7 @@ function createAuthenticateRequest(
     if (headers.get("host")?.includes(",") === true)
       throw new DomainError("invalid_request", "The request has more than one Host header. Send one.");
     const authenticated = await authenticate(headers.get("authorization"), isMcp);
-    const caller: Caller = { ...authenticated, client: networkOf(context.client) };
+    const caller: Caller = { ...authenticated, client: clientNetwork(context.client) };
     context.caller = caller;
     context.count = (requests) => rate.count(caller, requests);
     context.count(1);
@@ -199,14 +199,14 @@ function begin(
   caller: Caller | null,
   { isTrustedProxy, ids, clock }: HttpServerDeps,
 ): RequestContext {
-  const target = targetOf(request);
+  const target = requestTarget(request);
   const address = server?.requestIP(request)?.address ?? "";
   return {
     request,
     server,
     path: target?.path ?? "",
     search: target?.search ?? "",
-    client: clientAddressOf(address, request.headers.get("x-forwarded-for"), isTrustedProxy),
+    client: clientAddress(address, request.headers.get("x-forwarded-for"), isTrustedProxy),
     name: nameRequest(request.headers.get("x-request-id"), ids),
     startedMs: clock.monotonicMs(),
     caller,
@@ -219,7 +219,7 @@ function begin(
     // Without a target, the connection closes, whatever else was sent on it.
     isBodyUnread: target === null || hasBody(request),
     freeBody: () => {},
-    chunked: request.headers.has("transfer-encoding") ? chunkedBodyOf(request) : null,
+    chunked: request.headers.has("transfer-encoding") ? chunkedBody(request) : null,
   };
 }
 

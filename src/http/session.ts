@@ -1,12 +1,12 @@
 import { confirmPasswordPage } from "../ui/confirm-password.tsx";
 import type { Person, RequestSource, SessionWatch, Sessions, SessionSecret, StartedSession } from "../core/session.ts";
-import { headersOf, HTTP_STATUS } from "../api/errors.ts";
+import { errorHeaders, HTTP_STATUS } from "../api/errors.ts";
 import { accountStopped } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { CONFIRM_EMAIL_FIELD, CONFIRM_PASSWORD_FIELD, FORM_TOKEN_FIELD, SESSION_SECRET_FIELD } from "../ui/form.tsx";
 import { type Form, readForm } from "./body.ts";
 import { pathAndQuery, type RequestContext } from "./request.ts";
-import { networkOf } from "../core/addresses.ts";
+import { clientNetwork } from "../core/addresses.ts";
 import { createOwnOrigin } from "./own-origin.ts";
 import { EarlyAnswer } from "./errors.ts";
 import { page } from "./response.ts";
@@ -17,10 +17,10 @@ import { createPageRoutes } from "./operation.ts";
 export type { Person };
 
 /** The person who is logged in by the session cookie; null: nobody. Not used under /v1 and /mcp. */
-export type PersonOf = (context: RequestContext) => Promise<Person | null>;
+export type FindPerson = (context: RequestContext) => Promise<Person | null>;
 
 /** The session of a request, watched for an event stream that must end with it; null: nobody is logged in. */
-export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
+export type FindWatch = (context: RequestContext) => Promise<SessionWatch | null>;
 
 /**
  * Reads the form of a page that changes something or shows a secret. Throws `forbidden` unless one of our pages sent it in this
@@ -28,7 +28,7 @@ export type WatchOf = (context: RequestContext) => Promise<SessionWatch | null>;
  * port of the host knows the cookie and so that token: there, it throws an `EarlyAnswer` that asks for the password, unless the
  * form has it or the session's secret (`PeopleService.sessionSecret`). Call it outside of any `try`.
  */
-type FormOf = (context: RequestContext, person: Person) => Promise<Form>;
+type ReadCheckedForm = (context: RequestContext, person: Person) => Promise<Form>;
 
 interface SessionDeps {
   readonly sessionService: Sessions;
@@ -58,7 +58,7 @@ export function createSessions({ sessionService, peopleService: { sessionSecret 
   };
 
   /** Only the CSRF checks, for forms that ask for the password themselves. */
-  const tokenFormOf: FormOf = async (context, person) => {
+  const readTokenForm: ReadCheckedForm = async (context, person) => {
     ownOrigin.require(context.request.headers);
     const form = await readForm(context);
     checkFormToken(form, person);
@@ -66,7 +66,7 @@ export function createSessions({ sessionService, peopleService: { sessionSecret 
     return form;
   };
   const confirmed = async (context: RequestContext, person: Person, form: Form): Promise<Form> => {
-    const source = sourceOf(context, { deviceCookie }, form);
+    const source = requestSource(context, { deviceCookie }, form);
     if (isHttps || sessionSecret.isRight(person, source.sessionSecret)) return form;
     const password = form.get(CONFIRM_PASSWORD_FIELD);
     if (password === undefined) throw askForPassword(context, person, form, null);
@@ -81,29 +81,29 @@ export function createSessions({ sessionService, peopleService: { sessionSecret 
     cookie,
     deviceCookie,
     /** Also sets `context.caller`, for the log line. */
-    personOf: async (context: RequestContext): Promise<Person | null> => {
+    findPerson: async (context: RequestContext): Promise<Person | null> => {
       const found = await resumed(context);
       if (found === null) return null;
-      const person = { ...found, caller: { ...found.caller, client: networkOf(context.client) } };
+      const person = { ...found, caller: { ...found.caller, client: clientNetwork(context.client) } };
       context.caller = person.caller;
       return person;
     },
-    watchOf: async (context: RequestContext): Promise<SessionWatch | null> => {
+    findWatch: async (context: RequestContext): Promise<SessionWatch | null> => {
       const token = cookie.read(context.request.headers);
       const watched = token === null ? null : await sessionService.watchSession(token);
       if (watched !== null) context.caller = watched.caller;
       return watched;
     },
-    formOf: async (context: RequestContext, person: Person): Promise<Form> => {
-      const form = await tokenFormOf(context, person);
+    readCheckedForm: async (context: RequestContext, person: Person): Promise<Form> => {
+      const form = await readTokenForm(context, person);
       const { accountId } = person.caller;
       if (isStopped(accountId)) throw accountStopped(accountId);
       return confirmed(context, person, form);
     },
     /** Also allowed if the account is stopped, for what concerns only the person. */
-    ownFormOf: async (context: RequestContext, person: Person): Promise<Form> =>
-      confirmed(context, person, await tokenFormOf(context, person)),
-    tokenFormOf,
+    readOwnForm: async (context: RequestContext, person: Person): Promise<Form> =>
+      confirmed(context, person, await readTokenForm(context, person)),
+    readTokenForm,
     /** Adds the cookies of a new session to an answer, and the person to the log line. */
     startSession: (context: RequestContext, entered: StartedSession, answer: Response): Response => {
       context.caller = entered.person.caller;
@@ -122,7 +122,7 @@ function askForPassword(context: RequestContext, user: Person, form: Form, probl
   context.errorCode = problem?.code ?? "forbidden";
   const fields = [...form].filter(([name]) => !NOT_KEPT.has(name));
   const html = confirmPasswordPage({ user, path: pathAndQuery(context), fields, problem: problem?.message ?? null });
-  const headers = problem === null ? {} : headersOf(problem);
+  const headers = problem === null ? {} : errorHeaders(problem);
   return new EarlyAnswer(page("own", html, { status: HTTP_STATUS[context.errorCode], headers }));
 }
 
@@ -136,21 +136,21 @@ const NOT_KEPT: ReadonlySet<string> = new Set([
 ]);
 
 /** The origin of a login, for throttling. `form`: sent by a page; null for JSON. */
-export function sourceOf(
+export function requestSource(
   context: RequestContext,
   { deviceCookie }: { readonly deviceCookie: OwnCookie },
   form: Form | null,
 ): RequestSource {
   return {
-    client: networkOf(context.client),
+    client: clientNetwork(context.client),
     deviceToken: deviceCookie.read(context.request.headers),
     sessionSecret: form === null ? null : secretIn(form),
-    browser: browserOf(context.request.headers),
+    browser: browserName(context.request.headers),
   };
 }
 
 /** The browser, to show to the session's person. Leaves out anything but visible ASCII. */
-function browserOf(headers: Headers): string | null {
+function browserName(headers: Headers): string | null {
   const text = (headers.get("user-agent") ?? "")
     .slice(0, BROWSER_CHARS_MAX)
     .replaceAll(/[^ -~]/g, "")
@@ -180,13 +180,13 @@ export const HOME_PATH = "/approvals";
 const OWN_PATH = /^\/(?!\/)[!-[\]-~]*$/;
 
 /** A `next` that is a path of this service; null for any other, so that nobody is redirected to another site. */
-export function nextOf(text: string | null | undefined): string | null {
+export function safeNext(text: string | null | undefined): string | null {
   return text !== null && text !== undefined && text.length <= NEXT_CHARS_MAX && OWN_PATH.test(text) ? text : null;
 }
 
-/** The `next` in a query; see `nextOf`. */
+/** The `next` in a query; see `safeNext`. */
 export function nextIn(search: string): string | null {
-  return nextOf(new URLSearchParams(search).get("next"));
+  return safeNext(new URLSearchParams(search).get("next"));
 }
 
 /** 256 bits as hex. */
@@ -209,9 +209,9 @@ export type AnswerPerson<Params = unknown> = (request: {
 export type AnswerById = AnswerPerson<{ readonly id: string }>;
 
 /** Routes for people who are logged in. Others get what `askToLogIn` answers. */
-export function createPersonRoutes(personOf: PersonOf, askToLogIn: (context: RequestContext) => Promise<Response>) {
+export function createPersonRoutes(findPerson: FindPerson, askToLogIn: (context: RequestContext) => Promise<Response>) {
   return createPageRoutes("own").resolve(async ({ context }) => {
-    const person = await personOf(context);
+    const person = await findPerson(context);
     if (person !== null) return { person };
     throw new EarlyAnswer(await askToLogIn(context));
   });

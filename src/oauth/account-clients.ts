@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import { accountFull, DomainError, invalidFields, notFound } from "../core/domain-error.ts";
 import { OAUTH_CLIENTS_PER_ACCOUNT_MAX, OAUTH_REDIRECTS_MAX, URL_CHARS_MAX } from "../core/limits.ts";
 import type { OAuthArtifact } from "../core/oauth-store.ts";
@@ -9,7 +9,7 @@ import { type Actor, authorize, type Caller } from "../core/roles.ts";
 import type { Authenticate } from "../core/session.ts";
 import type { Secrets } from "../crypto/secrets.ts";
 import { createApiRoutes, jsonBody, operation, optionalBody, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
+import { jsonResponse, noContent } from "../http/response.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { BAD_REDIRECT, type ClientMetadata, clientMetadata, isUsableRedirect } from "./clients.ts";
 import { artifactId, artifactPlace, openPayload } from "./names.ts";
@@ -95,7 +95,7 @@ export function createOAuthClientService(app: AppContext, secrets: Secrets, forg
     for (const { id, keyId } of grants) {
       const at = clock.now();
       const entry = { kind: "key_revoked", subject: keyId ?? "", detail: { unfinished: "keep" } } as const;
-      const key = await store.endGrant(id, { at, by: caller.actor, audit: auditOf(caller, entry, at) });
+      const key = await store.endGrant(id, { at, by: caller.actor, audit: auditEntry(caller, entry, at) });
       if (key !== null) forget(key.hash);
     }
   };
@@ -141,7 +141,7 @@ export function createOAuthClientService(app: AppContext, secrets: Secrets, forg
         expiresAt: NEVER,
       };
       const entry = { kind: "oauth_client_added", subject: clientId, detail: { name, type } } as const;
-      if (!(await store.addClient(artifact, auditOf(caller, entry, createdAt)))) {
+      if (!(await store.addClient(artifact, auditEntry(caller, entry, createdAt)))) {
         throw accountFull(OAUTH_CLIENTS_PER_ACCOUNT_MAX, "clients", "Delete one first.");
       }
       return { ...toView(artifact, new Map()), secret };
@@ -158,7 +158,7 @@ export function createOAuthClientService(app: AppContext, secrets: Secrets, forg
       const changed = { ...artifact, sealedPayload: secrets.seal(payload, artifactPlace(artifact.id)) };
       const client = toView(changed, await connectionsByClient(caller.accountId));
       const entry = { kind: "oauth_client_changed", subject: clientId, detail: { name: client.name } } as const;
-      if (!(await store.changeClient(changed, auditOf(caller, entry, clock.now())))) throw notFound("client");
+      if (!(await store.changeClient(changed, auditEntry(caller, entry, clock.now())))) throw notFound("client");
       return { ...client, secret };
     },
 
@@ -168,7 +168,7 @@ export function createOAuthClientService(app: AppContext, secrets: Secrets, forg
       // Connections first: after a crash in between, the client can still be deleted.
       await endConnections(caller, clientId);
       const entry = { kind: "oauth_client_removed", subject: clientId, detail: { name: stored.client_name } } as const;
-      if (!(await store.removeClient(caller.accountId, artifact.id, auditOf(caller, entry, clock.now()))))
+      if (!(await store.removeClient(caller.accountId, artifact.id, auditEntry(caller, entry, clock.now()))))
         throw notFound("client");
       // Ends the connections made meanwhile. Without the client, no code gives tokens any more.
       await endConnections(caller, clientId);
@@ -221,7 +221,7 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
   return createApiRoutes()
     .get(
       "/v1/oauth-clients",
-      async ({ caller }) => jsonOf(toJson(OAuthClientListJson, { data: await oauthClients.list(caller) })),
+      async ({ caller }) => jsonResponse(toJson(OAuthClientListJson, { data: await oauthClients.list(caller) })),
       operation({
         operationId: "listOAuthClients",
         permission: "manage",
@@ -233,7 +233,7 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
     )
     .post(
       "/v1/oauth-clients",
-      async ({ caller, body }) => jsonOf(toJson(NewOAuthClientJson, await oauthClients.add(caller, body)), 201),
+      async ({ caller, body }) => jsonResponse(toJson(NewOAuthClientJson, await oauthClients.add(caller, body)), 201),
       operation({
         operationId: "createOAuthClient",
         permission: "manage",
@@ -247,7 +247,7 @@ export function oauthClientRoutes({ oauthClients }: { readonly oauthClients: OAu
     .post(
       "/v1/oauth-clients/:id/secret",
       async ({ caller, params }) =>
-        jsonOf(toJson(NewOAuthClientJson, await oauthClients.replaceSecret(caller, params.id)), 200, {
+        jsonResponse(toJson(NewOAuthClientJson, await oauthClients.replaceSecret(caller, params.id)), 200, {
           "cache-control": "no-store",
         }),
       operation({

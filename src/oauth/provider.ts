@@ -160,7 +160,7 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
   const kind = OAUTH_KINDS.find((one) => one === name);
   // Sessions, and models of features that are off.
   if (kind === undefined) return NOTHING;
-  const idOf = (id: string) => artifactId(secrets, kind, id);
+  const storedId = (id: string) => artifactId(secrets, kind, id);
 
   /** Ends the connection of a grant, by the grant's id in the store. */
   const endConnection = async (id: string): Promise<void> => {
@@ -192,7 +192,7 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
       });
       return { ...found };
     }
-    const found = await store.find(idOf(clientId));
+    const found = await store.find(storedId(clientId));
     const person = currentPerson();
     const isFound = found !== null && found.kind === "Client" && found.expiresAt > clock.now();
     // Only people of its account may use an account's client. Later requests belong to one of its connections.
@@ -214,7 +214,7 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
   return {
     ...NOTHING,
     async upsert(raw, given) {
-      const id = idOf(raw);
+      const id = storedId(raw);
       const payload = laterBy(aheadSeconds(), given);
       // After consent, the request belongs to the connection. If the client never fetches its code, both end together.
       const consented = CONSENTED.accepts(payload) ? payload.result : null;
@@ -246,18 +246,18 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
     },
     async find(raw) {
       if (kind === "Client") return findClient(raw);
-      const found = await store.find(idOf(raw));
+      const found = await store.find(storedId(raw));
       return found === null || found.kind !== kind ? undefined : read(found);
     },
     async consume(raw) {
-      const id = idOf(raw);
+      const id = storedId(raw);
       if (await store.consume(id, clock.now())) return;
       // Another request used it after it was read.
       const { grantId = null } = (await store.find(id)) ?? {};
       if (grantId !== null) await endConnection(grantId);
       throw new errors.InvalidGrant("it was already used");
     },
-    destroy: async (raw) => (kind === "Grant" ? endGrant(raw) : store.remove(idOf(raw))),
+    destroy: async (raw) => (kind === "Grant" ? endGrant(raw) : store.remove(storedId(raw))),
     // Ends the connection with all of its tokens.
     revokeByGrantId: endGrant,
   };

@@ -7,8 +7,8 @@ import { OAUTH_REGISTRATIONS_PER_CLIENT_MAX, OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX
 import { createRoutes } from "../http/operation.ts";
 import { readForm, readJson } from "../http/body.ts";
 import type { RequestContext } from "../http/request.ts";
-import { networkOf } from "../core/addresses.ts";
-import { jsonOf } from "../http/response.ts";
+import { clientNetwork } from "../core/addresses.ts";
+import { jsonResponse } from "../http/response.ts";
 import { BAD_REDIRECT, clientMetadata, GivenMetadata, isUsableRedirect } from "./clients.ts";
 import { REGISTER_PATH, REVOKE_PATH, TOKEN_PATH } from "./names.ts";
 import type { OAuthService } from "./service.ts";
@@ -46,17 +46,17 @@ export function oauthRoutes({
   const countTokens = createClientThrottle(clock, OAUTH_TOKEN_REQUESTS_PER_CLIENT_MAX, "requests for tokens");
   const countRegistrations = createClientThrottle(clock, OAUTH_REGISTRATIONS_PER_CLIENT_MAX, "registrations");
   const metadata = (value: object) => () =>
-    jsonOf(value, 200, { ...ANY_ORIGIN, "cache-control": "public, max-age=300" });
+    jsonResponse(value, 200, { ...ANY_ORIGIN, "cache-control": "public, max-age=300" });
   const preflight = () => new Response(null, { status: 204, headers: MAY_ASK });
 
   const form = (path: string, headers: Readonly<Record<string, string>>) =>
     answerProtocol(headers, async (context) => {
-      countTokens(networkOf(context.client));
+      countTokens(clientNetwork(context.client));
       const fields = new URLSearchParams([...(await readForm(context))]);
-      return explained(await oauth.answerClient(path, credentialsOf(context), fields.toString()));
+      return explained(await oauth.answerClient(path, clientCredentials(context), fields.toString()));
     });
   const register = answerProtocol(ANY_ORIGIN, async (context) => {
-    countRegistrations(networkOf(context.client));
+    countRegistrations(clientNetwork(context.client));
     const { value } = await readJson(context);
     if (!given.accepts(value)) return refusal(400, "invalid_client_metadata", METADATA);
     if (!value.redirect_uris.every(isUsableRedirect)) return refusal(400, "invalid_redirect_uri", BAD_REDIRECT);
@@ -107,7 +107,7 @@ const GONE =
   "connection has ended. Connect again.";
 
 /** The header with which a client sends its secret. */
-function credentialsOf({ request }: RequestContext): Readonly<Record<string, string>> {
+function clientCredentials({ request }: RequestContext): Readonly<Record<string, string>> {
   const authorization = request.headers.get("authorization");
   return authorization === null ? FORM_TYPE : { ...FORM_TYPE, authorization };
 }

@@ -67,7 +67,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
   const { secrets, registration, keyService } = needs;
   const person = new AsyncLocalStorage<CurrentPerson>();
   /** The account to read documents for if nobody is logged in: the one of the code or token shown; null if none was. */
-  const shownOf = new AsyncLocalStorage<string | null>();
+  const shownAccount = new AsyncLocalStorage<string | null>();
   const readDocument = createClientDocuments({ sender: needs.sender, clock });
   const countBegun = createBegunCount(store);
   let making: Promise<Provider> | null = null;
@@ -78,7 +78,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
       const { createProvider } = await import("./provider.ts");
       return createProvider(app, {
         ...needs,
-        readDocument: (id) => readDocument(id, person.getStore()?.accountId ?? shownOf.getStore() ?? null),
+        readDocument: (id) => readDocument(id, person.getStore()?.accountId ?? shownAccount.getStore() ?? null),
         currentPerson: () => person.getStore(),
       });
     }));
@@ -177,11 +177,11 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
       const interaction = await store.find(artifactId(secrets, "Interaction", uid));
       const target = `${AUTHORIZE_PATH}/${uid}`;
       const go = () => answer({ ...cookieHeaders(headers), method: "GET", target, body: "" });
-      return shownOf.run(interaction?.accountId ?? null, go);
+      return shownAccount.run(interaction?.accountId ?? null, go);
     },
 
     /** Reads what a client asks for. Throws `ConsentGone`. */
-    consentOf: async (caller: Caller, uid: string, headers: Headers): Promise<ConsentRequest> =>
+    readConsent: async (caller: Caller, uid: string, headers: Headers): Promise<ConsentRequest> =>
       (await openInteraction(caller, headers, uid)).consent,
 
     /**
@@ -235,7 +235,7 @@ export function createOAuth(app: AppContext, needs: OAuthNeeds) {
       body: string,
     ): Promise<BridgedResponse> {
       const accountId = path === REGISTER_PATH ? null : await accountShownIn(new URLSearchParams(body));
-      return shownOf.run(accountId, () => answer({ method: "POST", target: path, headers, body }));
+      return shownAccount.run(accountId, () => answer({ method: "POST", target: path, headers, body }));
     },
 
     /** The ids of the account's keys that are connections. */

@@ -6,7 +6,7 @@ import type { InvitationService } from "../accounts/invitations.ts";
 import { createClientThrottle } from "../accounts/throttle.ts";
 import type { Config } from "../config/config.ts";
 import { emailKey, type Member } from "../core/account-store.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import { OIDC_CALL_MS_MAX, OIDC_FRESH_MS, OIDC_PAUSE_MS, OIDC_PER_CLIENT_MAX } from "../core/limits.ts";
 import type { RequestSource, StartedSession } from "../core/session.ts";
 import type { Identity } from "../core/team-store.ts";
@@ -110,7 +110,7 @@ export function createOidc(app: AppPart<"clock", "people" | "team">, needs: Oidc
     const detail = { issuer: identity.issuer, password_removed: dropsPassword };
     const linked = { kind: "identity_linked", subject: person.email, detail } as const;
     const signedIn = { kind: "signed_in", subject: person.email, detail: { by: "oidc" } } as const;
-    const audit = [...(isNew ? [linked] : []), signedIn].map((entry) => auditOf(started.person.caller, entry, at));
+    const audit = [...(isNew ? [linked] : []), signedIn].map((entry) => auditEntry(started.person.caller, entry, at));
     if (!(await team.signIn(row, identity, { audit, dropsPassword }))) return null;
     // Sessions may have ended: the oldest one, or all that were begun with the password.
     await sessionService.recheckPerson(person.id);

@@ -16,7 +16,7 @@ import {
 } from "../core/limits.ts";
 import type { Clock } from "../core/clock.ts";
 import { Counts, RecentMap } from "../core/maps.ts";
-import { type Address, urlHostOf } from "../core/addresses.ts";
+import { type Address, urlHost } from "../core/addresses.ts";
 import type { ParsedTarget } from "../core/target.ts";
 import type { NotSent } from "../core/outcome.ts";
 import { closeSync, openSync } from "node:fs";
@@ -56,13 +56,13 @@ export type ConnectionState = "open" | "lost" | "unfit";
  * The pool of one account's calls to one origin at one address. The origin says scheme, port, and the name for which a
  * certificate is checked.
  */
-export function poolOf(
+export function poolFor(
   accountId: string,
   { origin, isHttps, hostname, literal }: Pick<ParsedTarget, "origin" | "isHttps" | "hostname" | "literal">,
   address: Address,
 ): Pool {
   const kind = isHttps ? `https ${literal === null ? hostname : ""}` : "http";
-  return { name: `${accountId} ${origin} ${urlHostOf(address)}`, kind };
+  return { name: `${accountId} ${origin} ${urlHost(address)}`, kind };
 }
 
 /**
@@ -90,7 +90,7 @@ export class Connections {
   }
 
   hasIdle(pool: Pool | null): boolean {
-    return this.#latestOf(pool) !== null;
+    return this.#takeLatest(pool) !== null;
   }
 
   /**
@@ -99,7 +99,7 @@ export class Connections {
    */
   take(pool: Pool | null): TargetConnection {
     if (pool === null || !this.#keeps(pool)) return this.#fresh;
-    const latest = this.#latestOf(pool);
+    const latest = this.#takeLatest(pool);
     if (latest !== null) {
       this.#remove(latest);
       return latest;
@@ -138,13 +138,13 @@ export class Connections {
     return !this.#isClosed && (untilMs === undefined || this.#clock.monotonicMs() >= untilMs);
   }
 
-  #latestOf(pool: Pool | null): IdleConnection | null {
+  #takeLatest(pool: Pool | null): IdleConnection | null {
     const latest = pool === null ? undefined : this.#pools.get(pool.name)?.at(-1);
     // The sweep may be late.
-    return latest !== undefined && this.#idleMsOf(latest) < KEPT_CONNECTION_IDLE_MS ? latest : null;
+    return latest !== undefined && this.#idleMs(latest) < KEPT_CONNECTION_IDLE_MS ? latest : null;
   }
 
-  #idleMsOf({ sinceMs }: IdleConnection): number {
+  #idleMs({ sinceMs }: IdleConnection): number {
     return this.#clock.monotonicMs() - sinceMs;
   }
 
@@ -159,7 +159,7 @@ export class Connections {
   #sweep(): void {
     this.#cancelSweep = null;
     for (const connection of this.#idle) {
-      const leftMs = KEPT_CONNECTION_IDLE_MS - this.#idleMsOf(connection);
+      const leftMs = KEPT_CONNECTION_IDLE_MS - this.#idleMs(connection);
       if (leftMs > 0) {
         this.#cancelSweep = this.#clock.after(leftMs, () => this.#sweep());
         return;
@@ -269,7 +269,7 @@ function isSilent(address: Address, port: number, { limitMs, signal }: ProbeLimi
 }
 
 function endpointName(address: Address, port: number): string {
-  return `${urlHostOf(address)}:${port}`;
+  return `${urlHost(address)}:${port}`;
 }
 
 /** Why we ended an attempt early; null while we did not. */

@@ -17,7 +17,7 @@ import { STOPPED, type Stopped } from "./sender.ts";
 import { getServers, promises as dns, type ResolverOptions, setServers } from "node:dns";
 
 /** The addresses to try for a target, in order, all of them checked; or why there are none. */
-export async function addressesOf(
+export async function resolveAddresses(
   policy: TargetPolicy,
   target: ParsedTarget,
   deadline: Deadline,

@@ -12,12 +12,12 @@ import {
   type ConnectionState,
   isNoFile,
   NO_FILE,
-  poolOf,
+  poolFor,
   type Deadline,
   type EarlyEnd,
   openDeadline,
 } from "./connections.ts";
-import { addressesOf } from "./resolve.ts";
+import { resolveAddresses } from "./resolve.ts";
 import {
   type AnswerHead,
   type AnswerMask,
@@ -27,12 +27,12 @@ import {
   STOPPED,
   type Stopped,
 } from "./sender.ts";
-import { urlHostOf } from "../core/addresses.ts";
+import { urlHost } from "../core/addresses.ts";
 import { reachedTarget, type TargetPolicy } from "../config/target-policy.ts";
 import { keptHeaders } from "../receipts/response-headers.ts";
 import { type ParsedTarget, parseTarget } from "../core/target.ts";
 import { jsonIn, scanJson } from "../core/json.ts";
-import { tlsFailureOf } from "../core/tls.ts";
+import { tlsFailure } from "../core/tls.ts";
 
 interface SenderOptions {
   /** PEM of the only certificate authority to trust instead of the system's, for a private network or a test. */
@@ -67,11 +67,11 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
     const named = parseTarget(request.url);
     if ("refused" in named) return NOT_ALLOWED;
     const target = reachedTarget(policy, named);
-    const addresses = await addressesOf(policy, target, deadline);
+    const addresses = await resolveAddresses(policy, target, deadline);
     if ("kind" in addresses) return addresses;
     const routes = addresses.map((address) => ({
       address,
-      pool: keepFor === null ? null : poolOf(keepFor, target, address),
+      pool: keepFor === null ? null : poolFor(keepFor, target, address),
     }));
     const isOpen = ({ pool }: (typeof routes)[number]) => connections.hasIdle(pool);
     let isRefusedByAll = true;
@@ -99,10 +99,10 @@ export function createSender(policy: TargetPolicy, options: SenderOptions = {}):
       if (overAfter !== null) return overAfter;
       const connection = connections.take(pool);
       const whole = completed === null ? request : { ...request, headers: completed.headers };
-      const init = initOf(whole, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
+      const init = fetchInit(whole, target, { ca, signal: deadline.signal, isKept: connection.pool !== null });
       // Use the checked address instead of the name: Bun must never resolve anything itself.
       const scheme = target.isHttps ? "https" : "http";
-      const url = `${scheme}://${urlHostOf(address)}:${target.port}${target.rest}`;
+      const url = `${scheme}://${urlHost(address)}:${target.port}${target.rest}`;
       const { outcome, state } = await call(
         () => connection.session.fetch(url, init),
         deadline,
@@ -137,7 +137,7 @@ function unsentAfter(deadline: Deadline): NotSent | Stopped | null {
   return endedBy === "interrupted" ? STOPPED : UNREACHABLE;
 }
 
-function initOf(
+function fetchInit(
   { method, headers, body }: OutboundRequest,
   { isHttps, host, hostname, literal }: ParsedTarget,
   { ca, signal, isKept }: { readonly ca: string | undefined; readonly signal: AbortSignal; readonly isKept: boolean },
@@ -172,15 +172,15 @@ async function call(fetchOnce: () => Promise<Response>, deadline: Deadline, mask
   try {
     response = await fetchOnce();
   } catch (error) {
-    const outcome = outcomeOf(error, deadline.endedBy());
+    const outcome = failureOutcome(error, deadline.endedBy());
     const isOurs = deadline.endedBy() !== null || outcome.kind === "not_sent";
     return { outcome, state: isOurs ? "unfit" : "lost" };
   }
-  return answerOf(response, deadline, mask);
+  return readAnswer(response, deadline, mask);
 }
 
 /** From here on, the outcome is `answered`, whatever happens to the body. Masks before anything is cut. */
-async function answerOf(response: Response, deadline: Deadline, mask: AnswerMask | null): Promise<Called> {
+async function readAnswer(response: Response, deadline: Deadline, mask: AnswerMask | null): Promise<Called> {
   const { status, headers } = response;
   if (status < 200 || status > 599) {
     await closeBody(response.body);
@@ -335,7 +335,7 @@ const EMPTY: ReadBody = { bytes: new Uint8Array(0), truncated: false, isBroken: 
  * What a failed call means, from the error's code alone: its message contains the address and query string and is never
  * shown. Unless it is certain that nothing left, the outcome is `unknown`.
  */
-export function outcomeOf(error: unknown, endedBy: EarlyEnd): NotSent | Unknown {
+export function failureOutcome(error: unknown, endedBy: EarlyEnd): NotSent | Unknown {
   if (isNoFile(error)) return NO_FILE;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const known = OUTCOMES.get(code) ?? tlsOutcome(error);
@@ -350,7 +350,7 @@ function isUnconnected(outcome: Outcome): boolean {
 
 /** The outcome of a TLS error, or null. Certificates are checked before the request is written. */
 function tlsOutcome(error: unknown): NotSent | Unknown | null {
-  const failure = tlsFailureOf(error);
+  const failure = tlsFailure(error);
   if (failure === null) return null;
   if (failure === "handshake") return TLS_HANDSHAKE;
   return { kind: "not_sent", fault: failure === "certificate" ? failure : `certificate_${failure}` };

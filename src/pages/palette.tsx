@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { describeActor, mayDo, viewerOf } from "../core/roles.ts";
-import { pathOf } from "../core/search.ts";
+import { describeActor, mayDo, roleViewer } from "../core/roles.ts";
+import { urlPath } from "../core/search.ts";
 import { ListedStatus } from "./frame/action-row.tsx";
 import { newBulkPath } from "./actions/bulk.tsx";
 import { CREDENTIAL_REQUESTS_PATH, pendingRequests } from "./settings/credential-request.tsx";
@@ -162,7 +162,7 @@ function ActionEntry({ action, now }: { readonly action: SeenAction; readonly no
 function ActionName({ action: { method, host, url, title } }: { readonly action: SeenAction }) {
   return title === null ? (
     <>
-      <span class="method">{method}</span> {untrusted(`${host}${pathOf(url)}`)}
+      <span class="method">{method}</span> {untrusted(`${host}${urlPath(url)}`)}
     </>
   ) : (
     sentence`“${untrusted(title)}”`
@@ -227,7 +227,7 @@ async function foundActions({ actionService }: PageDeps, { caller }: Person, tex
           (action) => [action],
           () => [],
         );
-  return seeAll(found, viewerOf(caller.role));
+  return seeAll(found, roleViewer(caller.role));
 }
 
 /** The waiting requests with the text in host, agent or id, or all without text. Oldest first. */

@@ -60,7 +60,7 @@ export function createPages(needs: PageNeeds, operations: () => readonly ApiOper
     bulkPages(deps),
     actionPageRoutes(deps),
     resendRoutes(deps),
-    pageEventRoutes(deps.watchOf, deps.ownOrigin, streamEvents),
+    pageEventRoutes(deps.findWatch, deps.ownOrigin, streamEvents),
     keyListPages(deps),
     newKeyPages(deps),
     rulePages(deps),

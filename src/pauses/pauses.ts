@@ -3,7 +3,7 @@ import { pauseIdSchema, pauseKind, pauseReason } from "../api/action-schemas.ts"
 import * as t from "../api/schema-helpers.ts";
 import { toJson } from "../api/serializer.ts";
 import type { Revocation } from "../core/account-store.ts";
-import { auditOf, auditOfSystem } from "../core/audit.ts";
+import { auditEntry, auditOfSystem } from "../core/audit.ts";
 import type { Decide } from "../core/changes.ts";
 import { DomainError, invalidField, notFound } from "../core/domain-error.ts";
 import { PAUSES_MAX, CANCEL_BATCH_MAX } from "../core/limits.ts";
@@ -14,13 +14,13 @@ import {
   type PauseScope,
   type PauseStore,
   type PauseSubject,
-  pausesOf,
+  pausingSubjects,
   subjectKey,
 } from "../core/pause.ts";
 import { accountStopped, authorize, type Caller, madeBy, notManager, SYSTEM } from "../core/roles.ts";
 import { checkHost } from "../core/target.ts";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent } from "../http/response.ts";
+import { jsonResponse, noContent } from "../http/response.ts";
 import { maskText } from "../receipts/masking.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { AccountCache } from "../core/account-settings.ts";
@@ -81,7 +81,7 @@ export function createPauseService(
       if (pause === null) throw notFound("pause");
       if (pause.kind === "sign_up") throw accountStopped(accountId);
       const at = clock.now();
-      const audit = auditOf(caller, resumed(pause), at);
+      const audit = auditEntry(caller, resumed(pause), at);
       // Otherwise a leaked key, which other nodes still know, could end the pause with which it was revoked.
       if ((await pauses.end(accountId, id, { at, by, audit, made: madeBy(caller) })) === "not_manager")
         throw notManager(caller);
@@ -133,7 +133,7 @@ function newPause(
     reason: reason === null ? null : maskText(reason, "public"),
     ...(cancels && { cancels }),
   };
-  return { pause, audit: auditOf(caller, { kind: "paused", subject: id, detail }, createdAt) };
+  return { pause, audit: auditEntry(caller, { kind: "paused", subject: id, detail }, createdAt) };
 }
 
 export const CreatePauseBody = t.requestObject(
@@ -196,7 +196,7 @@ export function pauseRoutes({
   return createApiRoutes()
     .get(
       "/v1/pauses",
-      async ({ caller }) => jsonOf({ data: (await pauseService.list(caller)).map(serialize) }),
+      async ({ caller }) => jsonResponse({ data: (await pauseService.list(caller)).map(serialize) }),
       operation({
         operationId: "listPauses",
         permission: "manage",
@@ -210,7 +210,7 @@ export function pauseRoutes({
       async ({ caller, body: { key_id: keyId = null, host, reason = null } }) => {
         const asked = { keyId, host: host === undefined ? null : checkPausedHost(host, keyId), reason };
         const { pause, isNew } = await pauseService.pause(caller, asked);
-        return jsonOf(serialize(pause), isNew ? 201 : 200);
+        return jsonResponse(serialize(pause), isNew ? 201 : 200);
       },
       operation({
         operationId: "createPause",
@@ -255,22 +255,22 @@ export class ActivePauses extends AccountCache<Pause, ReadonlyMap<string, Pause>
   }
 
   /** The pause that stops actions of this lane. Of several, the widest: service, account, key, host. */
-  readonly pauseOf = (scope: PauseScope): Pause | null => {
-    const pauses = this.viewOf(scope.accountId);
+  readonly findPause = (scope: PauseScope): Pause | null => {
+    const pauses = this.view(scope.accountId);
     return pauses === undefined
       ? null
-      : (pausesOf(scope).flatMap((one) => pauses.get(subjectKey(one)) ?? [])[0] ?? null);
+      : (pausingSubjects(scope).flatMap((one) => pauses.get(subjectKey(one)) ?? [])[0] ?? null);
   };
 
   /** Whether the account signed up and the operator has not allowed it. */
   readonly isStopped = (accountId: string): boolean => {
-    return this.viewOf(accountId)?.has(subjectKey({ accountId, kind: "sign_up", subject: accountId })) === true;
+    return this.view(accountId)?.has(subjectKey({ accountId, kind: "sign_up", subject: accountId })) === true;
   };
 
   /** Whether no attempt of this lane may start. */
   readonly isPaused = (scope: PauseScope): boolean => {
-    if (this.#blocked.size > 0 && pausesOf(scope).some((one) => this.#blocked.has(subjectKey(one)))) return true;
-    return this.pauseOf(scope) !== null;
+    if (this.#blocked.size > 0 && pausingSubjects(scope).some((one) => this.#blocked.has(subjectKey(one)))) return true;
+    return this.findPause(scope) !== null;
   };
 
   /** Starts nothing of the subject while `write` runs, then reads the account's pauses again, even if the write failed. */

@@ -1,10 +1,10 @@
 import { retrySettingsJson } from "../api/retry-settings.ts";
 import { type Action, nextRetryAt, NO_EXTRAS, ownRetrySettings, textsIn, unknownExtras } from "../core/action.ts";
-import { type PastAttempt, operationsOf } from "../core/changes.ts";
+import { type PastAttempt, allowedOperations } from "../core/changes.ts";
 import { bodyMemberJson } from "../core/body.ts";
 import type { Clock } from "../core/clock.ts";
-import type { Pause, PauseOf } from "../core/pause.ts";
-import { type Caller, viewerOf, viewOf } from "../core/roles.ts";
+import type { Pause, FindPause } from "../core/pause.ts";
+import { type Caller, roleViewer, callerView } from "../core/roles.ts";
 import type { TimelineEntry } from "../core/timeline.ts";
 import { MASK } from "./mask-rules.ts";
 import { maskedEvent, maskedPause } from "./masked-action.ts";
@@ -58,7 +58,7 @@ export function actionJson(action: SeenAction, options: ViewOptions): string {
       : `,"next_retry_in_seconds":${Math.max(0, Math.ceil((next.getTime() - now.getTime()) / 1_000))}`) +
     pauseMembers(action, options) +
     (hiddenValues === 0 || hidesHeaderValues === true ? "" : `,"hidden_values":${hiddenValues}`) +
-    `,"actions":${JSON.stringify(operationsOf(action, now))}${errorMember(action, options)},"receipt_url":${json(receiptUrl)}` +
+    `,"actions":${JSON.stringify(allowedOperations(action, now))}${errorMember(action, options)},"receipt_url":${json(receiptUrl)}` +
     (differs === undefined ? "}" : `,"deduplicated":true,"differs":${JSON.stringify(differs)}}`)
   );
 }
@@ -151,10 +151,10 @@ export type ActionSerializer = (caller: Caller, action: SeenAction, differs?: re
 export function createActionSerializer(
   clock: Clock,
   receiptUrl: (actionId: string) => string,
-  pauseOf: PauseOf,
+  findPause: FindPause,
 ): ActionSerializer {
   return (caller, action, differs) => {
-    const pause = readsReasons(caller) ? pauseOf(action) : maskedPause(pauseOf(action), viewerOf(caller.role));
+    const pause = readsReasons(caller) ? findPause(action) : maskedPause(findPause(action), roleViewer(caller.role));
     const options = { now: clock.now(), receiptUrl: receiptUrl(action.id), pause };
     return actionJson(action, differs === undefined ? options : { ...options, differs });
   };
@@ -167,8 +167,8 @@ function readsReasons({ role }: Caller): boolean {
 
 /** Serializes the timeline of an action to JSON text, masked as far as the caller requires. */
 export function serializeTimeline(caller: Caller, action: Action, entries: readonly TimelineEntry[]): string {
-  const isWhole = viewOf(caller, action) === "whole";
-  const viewer = viewerOf(caller.role);
+  const isWhole = callerView(caller, action) === "whole";
+  const viewer = roleViewer(caller.role);
   const shown = entries.map((entry) => {
     const isShown = isWhole && (entry.event.type !== "paused" || readsReasons(caller));
     return isShown ? entry : { ...entry, event: maskedEvent(entry.event, viewer, action) };
@@ -193,7 +193,7 @@ export async function serializeAttempts(
   action: Action,
   attempts: readonly PastAttempt[],
 ): Promise<string> {
-  const view = viewOf(caller, action);
+  const view = callerView(caller, action);
   const request = { ...action, result: null, lateResult: null };
   const shown = view === "whole" ? attempts : (await seeHistory(request, attempts, view)).attempts;
   return `{"data":[${shown.map(attemptJson).join(",")}]}`;

@@ -45,7 +45,7 @@ export const [TAB, SPACE, DOUBLE_QUOTE, PERCENT, PLUS, COMMA, SLASH] = [0x09, 0x
 export const [COLON, SEMICOLON, EQUALS, GREATER, AT, BACKSLASH, BULLET] = [0x3a, 0x3b, 0x3d, 0x3e, 0x40, 0x5c, 0x2022];
 
 /** The position of the next character with one of these meanings, or the end of the text. */
-export function endOf(text: string, start: number, ends: number): number {
+export function characterEnd(text: string, start: number, ends: number): number {
   let at = start;
   while (at < text.length && !means(text.charCodeAt(at), ends)) at += 1;
   return at;

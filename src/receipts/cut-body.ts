@@ -1,6 +1,6 @@
 import { isJsonObject } from "../core/json.ts";
 import type { ActionRequest } from "../core/action.ts";
-import { BASE64_START, bodyMemberOf, isJsonMember } from "../core/body.ts";
+import { BASE64_START, usedBodyMember, isJsonMember } from "../core/body.ts";
 
 interface CutText {
   readonly text: string;
@@ -11,7 +11,7 @@ interface CutText {
 /** Cuts a body by its kind, in the form in which it is stored. Null: there is no body. */
 export function cutRequestBody(action: Pick<ActionRequest, "body" | "extras">, bytesMax: number): CutText | null {
   const { body } = action;
-  const member = bodyMemberOf(action);
+  const member = usedBodyMember(action);
   if (body === null || member === null) return null;
   if (isJsonMember(member)) return cutJson(body, bytesMax);
   if (Buffer.byteLength(body) <= bytesMax) return { text: body, bytes: null };

@@ -3,7 +3,7 @@ import type { Action, Result } from "../core/action.ts";
 import type { Channel } from "../core/channel.ts";
 import type { Ids } from "../core/ids.ts";
 import { asksFor, notificationsFor } from "../core/notification.ts";
-import { type CallbackEvent, hostOf, type NewNotification } from "../core/notification-events.ts";
+import { type CallbackEvent, notificationHost, type NewNotification } from "../core/notification-events.ts";
 import type { OutboxRow } from "../core/store.ts";
 import { isTooLate, type TimelineEvent } from "../core/timeline.ts";
 import { actionJson, eventJson } from "./action-json.ts";
@@ -16,19 +16,19 @@ export type Enqueue = (action: Action, at: Date, events: readonly TimelineEvent[
 export function createEnqueue(
   ids: Pick<Ids, "row">,
   receiptUrl: (actionId: string) => string,
-  channelsOf: (accountId: string) => readonly Channel[],
+  findChannels: (accountId: string) => readonly Channel[],
 ): Enqueue {
   return (action, at, events) => {
-    const rowOf = (message: NewNotification): OutboxRow => ({
+    const outboxRow = (message: NewNotification): OutboxRow => ({
       id: ids.row(at),
       message,
-      host: hostOf(message),
+      host: notificationHost(message),
       payload: message.kind === "callback" ? callbackJson(message.event, action, at, receiptUrl(action.id)) : null,
     });
-    const rows = notificationsFor(action, events).map(rowOf);
+    const rows = notificationsFor(action, events).map(outboxRow);
     if (action.status !== "awaiting_approval" || events.some(isTooLate)) return rows;
-    const asks = asksFor(action, channelsOf(action.accountId)).map(({ message, afterMs }) => ({
-      ...rowOf(message),
+    const asks = asksFor(action, findChannels(action.accountId)).map(({ message, afterMs }) => ({
+      ...outboxRow(message),
       ...(afterMs > 0 && { dueAt: new Date(at.getTime() + afterMs) }),
     }));
     return [...rows, ...asks];

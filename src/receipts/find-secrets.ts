@@ -1,4 +1,4 @@
-import { caseOf, Runs } from "./random-text.ts";
+import { charCase, Runs } from "./random-text.ts";
 import { SECRET_FORMATS, type SecretFormat } from "./secret-formats.ts";
 import { byStructure, type FoundSecret } from "./secret-structures.ts";
 
@@ -76,7 +76,7 @@ function findPrefixed(text: string, runs: Runs): readonly FoundSecret[] {
 
 function secretAt(formats: readonly SecretFormat[], text: string, runs: Runs, start: number): FoundSecret | null {
   for (const format of formats) {
-    const secret = beginsWith(format.prefix, text, start) ? secretOf(format, text, runs, start) : null;
+    const secret = beginsWith(format.prefix, text, start) ? takeSecret(format, text, runs, start) : null;
     if (secret !== null) return secret;
   }
   return null;
@@ -131,12 +131,16 @@ function beginsWith(prefix: string, text: string, start: number): boolean {
   return at < 0;
 }
 
-function secretOf(format: SecretFormat, text: string, runs: Runs, start: number): FoundSecret | null {
+function takeSecret(format: SecretFormat, text: string, runs: Runs, start: number): FoundSecret | null {
   const from = start + format.prefix.length;
   const end = endOfFormat(text, runs, from, format);
   if (end === null) return null;
   // Inside a longer word, like `task_test_1`, it is no secret unless the random part is long.
-  if (end - from < GLUED_CHARS_MIN && caseOf(text.charCodeAt(start - 1)) !== 0 && caseOf(text.charCodeAt(start)) !== 0)
+  if (
+    end - from < GLUED_CHARS_MIN &&
+    charCase(text.charCodeAt(start - 1)) !== 0 &&
+    charCase(text.charCodeAt(start)) !== 0
+  )
     return null;
   // Hex and capitals alone make no words.
   const isRandom = format.alphabet === "hex" || format.alphabet === "upper" || runs.lookRandom(from, end);

@@ -1,10 +1,10 @@
 import { type Masking, MASK, parameterKind } from "./mask-rules.ts";
 import { type Action, formatSize } from "../core/action.ts";
-import { bodyMemberOf, contentTypeOf, encodeForm, formPairs, sentBody, sentBytes } from "../core/body.ts";
+import { usedBodyMember, bodyContentType, encodeForm, formPairs, sentBody, sentBytes } from "../core/body.ts";
 import { isReadAsUtf8 } from "../api/media-type.ts";
 import { BYTES_SHOWN_MAX } from "../core/limits.ts";
 import { maskJsonText, maskPair, maskText } from "./masking.ts";
-import { type SeenAction, type SeenBytes, storedOf } from "./seen-action.ts";
+import { type SeenAction, type SeenBytes, storedAction } from "./seen-action.ts";
 
 interface MaskedBody {
   readonly body: string | null;
@@ -14,7 +14,7 @@ interface MaskedBody {
 /** Masks the body of an action by its kind, in the form in which it is stored. Bytes are shown by `bytes` alone. */
 export function maskedBody(action: Action, masking: Masking): MaskedBody {
   const { body } = action;
-  const member = bodyMemberOf(action);
+  const member = usedBodyMember(action);
   if (body === null || member === null) return { body: null };
   if (member === "text") return { body: maskText(body, masking) };
   if (member === "form") {
@@ -40,7 +40,7 @@ function maskBytes(action: Action, masking: Masking): MaskedBody {
 /** Bytes with the beginning of their text. With another charset than UTF-8 the target reads another text, so none is shown. */
 export function bodyBytes(action: Action, bytesMax = Infinity): SeenBytes {
   const bytes = Buffer.from(sentBody(action) ?? "");
-  const isText = isReadAsUtf8(contentTypeOf(action) ?? "");
+  const isText = isReadAsUtf8(bodyContentType(action) ?? "");
   const shown = bytes.subarray(0, bytesMax);
   const start = isText && shown.length > 0 ? decodeText(shown, shown.length < bytes.length) : null;
   return {
@@ -62,16 +62,16 @@ function decodeText(bytes: Uint8Array, isCut: boolean): string | null {
 
 /** The size of the body as it is sent. */
 export function bodySize(action: SeenAction): number {
-  return sentBytes(storedOf(action));
+  return sentBytes(storedAction(action));
 }
 
 /** Describes a body: "Form, 3 fields, 45 bytes". May contain the requester's `Content-Type`, which is untrusted. */
 export function bodyKindText(action: SeenAction): string {
-  const member = bodyMemberOf(action);
+  const member = usedBodyMember(action);
   if (member === null || action.body === null) return "None";
   const size = bodySize(action);
-  if (member === "text") return `Text, ${formatSize(size)}, ${contentTypeOf(action)}`;
-  if (member === "base64") return `Bytes, ${formatSize(size)}, ${contentTypeOf(action)}`;
+  if (member === "text") return `Text, ${formatSize(size)}, ${bodyContentType(action)}`;
+  if (member === "base64") return `Bytes, ${formatSize(size)}, ${bodyContentType(action)}`;
   if (member !== "form") return `JSON, ${formatSize(size)}`;
   const fields = formPairs(action.body).length;
   return `Form, ${fields === 1 ? "1 field" : `${fields} fields`}, ${formatSize(size)}`;

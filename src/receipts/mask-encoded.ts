@@ -106,7 +106,7 @@ function hexDigit(code: number): number {
 }
 
 /** The kind of secret that a name means, which may be percent-encoded; null: none. */
-export function kindOf(name: string, isQuery: boolean): string | null {
+export function nameKind(name: string, isQuery: boolean): string | null {
   const decoded = name.includes("%") ? decode(name) : name;
   return isQuery ? parameterKind(decoded) : secretKind(decoded);
 }
@@ -154,17 +154,17 @@ const ENTITIES: Encoding = {
     let longer = 0;
     for (const match of part.matchAll(ENTITY)) {
       if (match.index - longer >= count) break;
-      longer += match[0].length - characterOf(match).length;
+      longer += match[0].length - decodeCharacter(match).length;
     }
     return count + longer;
   },
 };
 
 export function withoutEntities(text: string): string {
-  return text.includes("&") ? text.replaceAll(ENTITY, (...match) => characterOf(match)) : text;
+  return text.includes("&") ? text.replaceAll(ENTITY, (...match) => decodeCharacter(match)) : text;
 }
 
-function characterOf([written, decimal, hex, name]: readonly unknown[]): string {
+function decodeCharacter([written, decimal, hex, name]: readonly unknown[]): string {
   if (typeof name === "string") return NAMED_ENTITIES[name] ?? "";
   const code = typeof hex === "string" ? Number.parseInt(hex, 16) : Number(decimal);
   return code <= 0x10ffff ? String.fromCodePoint(code) : String(written);

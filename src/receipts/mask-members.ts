@@ -23,7 +23,7 @@ export function maskMembers(text: string, masking: Masking, inner: MaskInner): s
 
   /** Masks a string. If it is the name of a secret, returns the kind of the secret; else null. */
   function maskString(start: number, end: number): string | null {
-    const name = stringOf(text, start, end);
+    const name = readString(text, start, end);
     const shown = inner(name);
     if (shown === name) return secretKind(name) ?? (hasKey && PRIVATE_PARTS.has(name) ? "key" : null);
     masked.replace(start, end, quoted(shown));
@@ -58,7 +58,7 @@ export function maskMembers(text: string, masking: Masking, inner: MaskInner): s
   function maskScalar(start: number, kind: string): number {
     if (text[start] === '"') {
       const end = endOfString(text, start);
-      const value = stringOf(text, start, end);
+      const value = readString(text, start, end);
       const shown = masking.hideNamed(value, kind, inner);
       if (shown !== value) masked.replace(start, end, quoted(shown));
       return end;
@@ -155,13 +155,13 @@ function namedValues(text: string): ReadonlyMap<number, string> {
     const colon = skipSpace(text, end);
     const object = open.at(-1);
     const name =
-      object !== undefined && text[colon] === ":" && end - at < NAME_CHARS_MAX ? stringOf(text, at, end) : "";
+      object !== undefined && text[colon] === ":" && end - at < NAME_CHARS_MAX ? readString(text, at, end) : "";
     at = name === "" ? end : skipSpace(text, colon + 1);
     if (object === undefined || name === "") continue;
     if (isNamedMember(name)) object.value = at;
     else if (isNamingMember(name) && text.charCodeAt(at) === QUOTE) {
       const nameEnd = endOfString(text, at);
-      object.kind ??= secretKind(stringOf(text, at, nameEnd));
+      object.kind ??= secretKind(readString(text, at, nameEnd));
       at = nameEnd;
     }
   }
@@ -182,7 +182,7 @@ function quoted(text: string): string {
 }
 
 /** The value of a quoted string. If it is cut or badly escaped, the text as written. */
-function stringOf(text: string, start: number, end: number): string {
+function readString(text: string, start: number, end: number): string {
   const isClosed = end - start > 1 && text[end - 1] === '"';
   const written = text.slice(start + 1, isClosed ? end - 1 : end);
   if (!written.includes("\\")) return written;

@@ -7,7 +7,7 @@ import {
   COMMA,
   DOUBLE,
   DOUBLE_QUOTE,
-  endOf,
+  characterEnd,
   EQUALS,
   GREATER,
   indexOrEnd,
@@ -25,7 +25,7 @@ import {
   TAB,
   WORD_END,
 } from "./characters.ts";
-import { decode, kindOf, withoutEntities } from "./mask-encoded.ts";
+import { decode, nameKind, withoutEntities } from "./mask-encoded.ts";
 import { ownAttributesIn } from "./mask-markup.ts";
 import {
   EditedText,
@@ -111,7 +111,7 @@ class NamedValues {
     while (start > this.#checked && !means(text.charCodeAt(start - 1), NAME_END)) start -= 1;
     // A GraphQL variable, which is followed by its type.
     if (isColon && text[start] === "$") return at;
-    const kind = start < end ? this.#kindOf(start, end, at, isColon) : this.#kindOfLineAbove(end, isColon);
+    const kind = start < end ? this.#nameKind(start, end, at, isColon) : this.#kindOfLineAbove(end, isColon);
     if (kind === null) return at;
     const before = text.charCodeAt(start - 1);
     const quote = !closing && means(before, QUOTE) ? before : 0;
@@ -124,10 +124,10 @@ class NamedValues {
     return next !== COLON && this.#text.charCodeAt(at - 1) !== COLON && !(next === SLASH && after === SLASH);
   }
 
-  #kindOf(start: number, end: number, at: number, isColon: boolean): string | null {
+  #nameKind(start: number, end: number, at: number, isColon: boolean): string | null {
     const text = this.#text;
     const name = text.slice(start, end);
-    const kind = kindOf(name, !isColon && this.#isQueryAt(at)) ?? this.#kindAfterEscape(start, name);
+    const kind = nameKind(name, !isColon && this.#isQueryAt(at)) ?? this.#kindAfterEscape(start, name);
     if (kind !== null) return kind;
     if (name.length <= PAIR_CHARS_MAX && isNamingMember(name)) {
       this.#pending = this.#isOwnAttribute(at) ? null : secretKind(this.#firstWord(at + 1));
@@ -176,7 +176,7 @@ class NamedValues {
     let start = this.#skipBlanks(from);
     if (means(this.#text.charCodeAt(start), QUOTE)) start += 1;
     const most = withoutEntities(this.#text.slice(start, start + FLOW_CHARS_MAX));
-    return most.slice(0, endOf(most, 0, BLANK | QUOTE | CLOSES | WORD_END));
+    return most.slice(0, characterEnd(most, 0, BLANK | QUOTE | CLOSES | WORD_END));
   }
 
   #skipBlanks(from: number): number {
@@ -257,7 +257,7 @@ class NamedValues {
 
   /** `A=1 B=2` */
   #hasMoreNames(start: number): boolean {
-    const end = endOf(this.#text, start, LINE_END);
+    const end = characterEnd(this.#text, start, LINE_END);
     return this.#text.slice(start, Math.min(end, start + FLOW_CHARS_MAX)).includes("=");
   }
 
@@ -276,14 +276,14 @@ class NamedValues {
   /** Masks a YAML block: the lines indented further than their name; the lines of a list may have the same indent. */
   #maskBlock(name: Name, start: number, kind: string): number {
     const text = this.#text;
-    const isWritten = endOf(text, start, LINE_END) > start;
+    const isWritten = characterEnd(text, start, LINE_END) > start;
     const lineStart = this.#lineStart(name.start);
     const inset = this.#skipBlanks(lineStart) - lineStart;
     const column = name.start - lineStart - (means(text.charCodeAt(name.start - 1), QUOTE) ? 1 : 0);
     let checked = start;
     for (let line = this.#nextLine(start); line < text.length; line = this.#nextLine(line)) {
       const first = this.#skipBlanks(line);
-      const end = endOf(text, first, LINE_END);
+      const end = characterEnd(text, first, LINE_END);
       if (end === first) continue;
       const isItem = !isWritten && text.startsWith("- ", first);
       if (first - line <= inset && !(isItem && first - line === column)) break;
@@ -358,7 +358,7 @@ function maskParts(text: string, masking: Masking): string {
     if (at < read) continue;
     const head = text.slice(at, at + PART_HEAD_CHARS_MAX);
     const blank = /\r?\n\r?\n/.exec(head);
-    const kind = blank === null ? null : kindOf(PART_NAME.exec(head.slice(0, blank.index))?.[1] ?? "", false);
+    const kind = blank === null ? null : nameKind(PART_NAME.exec(head.slice(0, blank.index))?.[1] ?? "", false);
     if (blank === null || kind === null) continue;
     const start = at + blank.index + blank[0].length;
     const last = text.indexOf("\n--", start - 1);

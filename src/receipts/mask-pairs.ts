@@ -5,7 +5,7 @@ import {
   COLON,
   DOUBLE,
   DOUBLE_QUOTE,
-  endOf,
+  characterEnd,
   EQUALS,
   means,
   PARAMETER_END,
@@ -14,7 +14,7 @@ import {
   SLASHES,
 } from "./characters.ts";
 import { maskPasswords } from "./mask-commands.ts";
-import { decode, kindOf, maskEncoded } from "./mask-encoded.ts";
+import { decode, nameKind, maskEncoded } from "./mask-encoded.ts";
 import type { MaskInner } from "./mask-members.ts";
 import { maskNamed } from "./mask-named.ts";
 import { EditedText, type Masking } from "./mask-rules.ts";
@@ -64,7 +64,7 @@ function maskLogins(text: string, isQuoted: boolean, masking: Masking): string {
 /** Returns where the login before the `@` at `at` begins, not before `start`; null: there is no login. */
 type StartOf = (text: string, start: number, at: number) => number | null;
 
-function maskBeforeAt(text: string, ends: number, startOf: StartOf, masking: Masking): string {
+function maskBeforeAt(text: string, ends: number, findStart: StartOf, masking: Masking): string {
   const masked = new EditedText(text);
   let kept = 0;
   for (let at = text.indexOf("@"); at !== -1; at = text.indexOf("@", at + 1)) {
@@ -76,7 +76,7 @@ function maskBeforeAt(text: string, ends: number, startOf: StartOf, masking: Mas
       if (means(code, ends)) break;
       if (code === AT) at = end;
     }
-    const login = startOf(text, start, at);
+    const login = findStart(text, start, at);
     if (login === null) continue;
     masked.replace(login, at, maskLogin(text.slice(login, at), masking));
     kept = at;
@@ -119,8 +119,8 @@ function maskParameters(text: string, masking: Masking): string {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     // Skip names inside a checked value: `token=token=token=…` would take quadratic time.
-    const kind = code === EQUALS && at > name && at >= checked ? kindOf(text.slice(name, at), isQuery) : null;
-    const end = kind === null ? at : endOf(text, at + 1, PARAMETER_END);
+    const kind = code === EQUALS && at > name && at >= checked ? nameKind(text.slice(name, at), isQuery) : null;
+    const end = kind === null ? at : characterEnd(text, at + 1, PARAMETER_END);
     checked = Math.max(checked, end);
     if (kind !== null && masking.hidesNamed(decode(text.slice(at + 1, end)))) {
       masked.replace(at + 1, end, masking.hide(text.slice(at + 1, end), kind));

@@ -5,7 +5,7 @@ import { GENERATED_CHARS_MIN, looksGenerated } from "./random-text.ts";
 /** The start of every mask. Alone it replaces values that are always hidden. */
 export const MASK = "••••";
 
-/** A mask as `maskOf` writes it, or `••••` alone. */
+/** A mask as `maskFor` writes it, or `••••` alone. */
 const MASK_SOURCE = String.raw`••••(?:\([A-Za-z0-9.-]{1,40},\d{1,9}-chars?(?:,…[A-Za-z0-9._~-]{1,4})?\))?`;
 
 export const MASK_PATTERN = new RegExp(MASK_SOURCE, "g");
@@ -41,7 +41,7 @@ export class Masking {
   hide(secret: string, kind: string): string {
     if (secret.startsWith(MASK) && withoutMasks(secret) === "") return secret;
     this.hidden += 1;
-    return maskOf(secret, kind);
+    return maskFor(secret, kind);
   }
 
   /**
@@ -81,14 +81,14 @@ const WORD = /[^\s;,"]+/g;
 const CONSTANTS = new Set(["", "true", "false", "null"]);
 
 /** The mask of a secret: kind, length and end, like `••••(GitHub-token,40-chars,…a1B2)`. */
-export function maskOf(secret: string, kind: string): string {
-  const chars = charactersOf(secret);
+export function maskFor(secret: string, kind: string): string {
+  const chars = countCharacters(secret);
   return chars < TAIL_FROM_CHARS
     ? (shortMasks(kind)[chars] ?? MASK)
-    : `${MASK}(${labelOf(kind)},${chars}-chars${tailOf(secret)})`;
+    : `${MASK}(${kindLabel(kind)},${chars}-chars${shownTail(secret)})`;
 }
 
-function labelOf(kind: string): string {
+function kindLabel(kind: string): string {
   return kind.replaceAll(" ", "-");
 }
 
@@ -101,7 +101,7 @@ const SHORT_MASKS = new Map<string, readonly string[]>();
 function shortMasks(kind: string): readonly string[] {
   let masks = SHORT_MASKS.get(kind);
   if (masks === undefined) {
-    const label = labelOf(kind);
+    const label = kindLabel(kind);
     masks = Array.from(
       { length: TAIL_FROM_CHARS },
       (_, chars) => `${MASK}(${label},${chars}-char${chars === 1 ? "" : "s"})`,
@@ -116,7 +116,7 @@ const TAIL_CHARS = 4;
 /** Characters left out of a mask, since they could end a value in JSON, a form or a URL. */
 const NO_TAIL = /[^A-Za-z0-9._~-]/g;
 
-function tailOf(secret: string): string {
+function shownTail(secret: string): string {
   const end = secret
     .slice(-2 * TAIL_CHARS)
     .replace(NO_TAIL, "")
@@ -125,7 +125,7 @@ function tailOf(secret: string): string {
 }
 
 /** Counts characters; a surrogate pair is one. */
-function charactersOf(text: string): number {
+function countCharacters(text: string): number {
   let characters = 0;
   for (let at = 0; at < text.length; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) characters += 1;
   return characters;
@@ -199,7 +199,7 @@ function kindInName(word: string, next: string, before: string): string | undefi
 /** The last word of a name whose words are not separated, as in `newpassword` and `clientsecret`. */
 const ENDING = /(password|passwd|passphrase|passwort|contrasena|senha|wachtwoord|secret|token)(?![a-z])/i;
 
-/** The name in the letters that `wordsOf` reads: without accents, and with "password" for that word in other scripts. */
+/** The name in the letters that `nameWords` reads: without accents, and with "password" for that word in other scripts. */
 function inLatin(name: string): string {
   if (ONLY_ASCII.test(name)) return name;
   const plain = name.normalize("NFKC").replaceAll(PASSWORD_ELSEWHERE, " password ").normalize("NFD");
@@ -249,10 +249,10 @@ export function isNamedMember(name: string): boolean {
 
 type KindOfWord = (word: string, next: string, before: string) => string | undefined;
 
-function firstKind(name: string, kindOf: KindOfWord): string | null {
-  for (const words of readingsOf(name)) {
+function firstKind(name: string, findKind: KindOfWord): string | null {
+  for (const words of readings(name)) {
     for (const [at, word] of words.entries()) {
-      const kind = kindOf(word, words[at + 1] ?? "", words[at - 1] ?? "");
+      const kind = findKind(word, words[at + 1] ?? "", words[at - 1] ?? "");
       if (kind !== undefined) return kind;
     }
   }
@@ -263,12 +263,12 @@ function firstKind(name: string, kindOf: KindOfWord): string | null {
  * Splits a name into lower-case words at non-letters and capitals. A run of capitals is split in two ways: `JWTToken` is JWT
  * and Token, but `APIkey` is API and key.
  */
-function readingsOf(name: string): readonly (readonly string[])[] {
-  const usual = wordsOf(name, /[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g);
-  return /[A-Z]{2}[a-z]/.test(name) ? [usual, wordsOf(name, /[A-Z]{2,}|[A-Z]?[a-z]+/g)] : [usual];
+function readings(name: string): readonly (readonly string[])[] {
+  const usual = nameWords(name, /[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g);
+  return /[A-Z]{2}[a-z]/.test(name) ? [usual, nameWords(name, /[A-Z]{2,}|[A-Z]?[a-z]+/g)] : [usual];
 }
 
-function wordsOf(name: string, word: RegExp): readonly string[] {
+function nameWords(name: string, word: RegExp): readonly string[] {
   return (name.match(word) ?? []).map((found) => found.toLowerCase());
 }
 

@@ -2,7 +2,7 @@ import { ECHOES_MAX, LOCATION_CHARS_MAX } from "../core/limits.ts";
 import type { MaskedTexts } from "../core/search.ts";
 import { type Action, type LateResult, type Result, NO_EXTRAS, unknownExtras } from "../core/action.ts";
 import type { TimelineEvent, TimelineEntry } from "../core/timeline.ts";
-import { type Caller, hasScope, type Viewer, viewerOf } from "../core/roles.ts";
+import { type Caller, hasScope, type Viewer, roleViewer } from "../core/roles.ts";
 import type { EarlierRejection } from "../core/rejections.ts";
 import { sentUrl } from "../core/target.ts";
 import { bodyBytes, maskedBody } from "./mask-body.ts";
@@ -18,7 +18,14 @@ import {
   maskUrl,
   withoutCutEnd,
 } from "./masking.ts";
-import { type MaskedAction, markMasked, type SeenAction, type SeenBytes, seenWith, storedOf } from "./seen-action.ts";
+import {
+  type MaskedAction,
+  markMasked,
+  type SeenAction,
+  type SeenBytes,
+  seenWith,
+  storedAction,
+} from "./seen-action.ts";
 import type { Pause } from "../core/pause.ts";
 import type { Extras } from "../core/extras-schema.ts";
 
@@ -185,12 +192,12 @@ export function maskAction(action: Action, viewer: Viewer, answers: readonly Res
 
 /** The same action with the URL as it is sent, for people. */
 export function asSent(seen: MaskedAction): MaskedAction {
-  return seenWith(seen, { url: maskUrl(sentUrl(storedOf(seen).url), seen.viewer) });
+  return seenWith(seen, { url: maskUrl(sentUrl(storedAction(seen).url), seen.viewer) });
 }
 
 /** The request of a seen action as the public sees it, masked on this thread. Null: its body is longer than `bodyCharsMax`. */
 export function publicRequest(seen: SeenAction, bodyCharsMax: number): MaskedAction | null {
-  const stored = storedOf(seen);
+  const stored = storedAction(seen);
   return (stored.body?.length ?? 0) > bodyCharsMax ? null : maskAction({ ...stored, result: null }, "public");
 }
 
@@ -210,7 +217,7 @@ function maskedExtras(extras: Extras, masking: Masking): Extras {
 export function searchedAs(caller: Pick<Caller, "role" | "scope" | "personId">): MaskedTexts | null {
   const isOfAll = caller.role === "owner" || (hasScope(caller.role) && caller.scope === "account");
   if (isOfAll && caller.personId === undefined) return null;
-  const viewer = viewerOf(caller.role);
+  const viewer = roleViewer(caller.role);
   return {
     url: (url) => maskUrl(url, viewer),
     text: (text) => maskText(text, viewer),
@@ -241,7 +248,7 @@ export function maskedEarlier(entries: readonly EarlierRejection[], viewer: View
 
 /** The timeline of a seen action, each text masked by the rules for its author. */
 export function maskedTimeline(timeline: readonly TimelineEntry[], seen: MaskedAction): readonly TimelineEntry[] {
-  return timeline.map((entry) => ({ ...entry, event: maskedEvent(entry.event, seen.viewer, storedOf(seen)) }));
+  return timeline.map((entry) => ({ ...entry, event: maskedEvent(entry.event, seen.viewer, storedAction(seen)) }));
 }
 
 type NamesIn<Union> = Union extends unknown ? keyof Union : never;

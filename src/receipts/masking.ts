@@ -96,7 +96,7 @@ export function hideEchoes(
   more: readonly string[] = [],
 ): string {
   if (headers === null && more.length === 0) return answer;
-  const repeated = secretsOf(headers ?? {}, more).filter((secret) => answer.includes(secret));
+  const repeated = headerSecrets(headers ?? {}, more).filter((secret) => answer.includes(secret));
   if (repeated.length === 0) return answer;
   const numbers = new Set(repeated.filter((secret) => /^\d+$/.test(secret)));
   const hideNumbers = (part: string) =>
@@ -122,7 +122,7 @@ export function hideEchoes(
  * The values of headers with names of secrets, their words, and the parts of `Basic` credentials, longest first, in all spellings
  * in which targets repeat them: as JSON, with `\/` for `/` as PHP does, in base64, in hex, and percent-encoded.
  */
-function secretsOf(headers: Readonly<Record<string, string>>, more: readonly string[]): readonly string[] {
+function headerSecrets(headers: Readonly<Record<string, string>>, more: readonly string[]): readonly string[] {
   // Cookies come last: they may have more words than are searched for.
   const kinds = Object.entries(headers).map(([name, value]) => [secretKind(name), value] as const);
   const credentials = kinds.filter(([kind]) => kind !== null && kind !== "cookie");
@@ -193,7 +193,7 @@ function maskColumns(text: string, masking: Masking): string {
   const end = text.indexOf("\n");
   const sign = end === -1 || end > COLUMNS_CHARS_MAX ? undefined : FIRST_COLUMN.exec(text)?.[1];
   if (sign === undefined) return text;
-  const columns = fieldsOf(text.slice(0, end), sign);
+  const columns = splitFields(text.slice(0, end), sign);
   if (!columns.every(({ value }) => COLUMN.test(value))) return text;
   const kinds = columns.map(({ value }) => secretKind(value));
   if (kinds.every((kind) => kind === null)) return text;
@@ -201,7 +201,7 @@ function maskColumns(text: string, masking: Masking): string {
   for (let start = end + 1; start < text.length;) {
     const lineEnd = text.indexOf("\n", start);
     const stop = lineEnd === -1 ? text.length : lineEnd;
-    const fields = fieldsOf(text.slice(start, stop), sign);
+    const fields = splitFields(text.slice(start, stop), sign);
     // A line with another number of fields is no row of the table.
     for (const [at, { from, value }] of fields.length === kinds.length ? fields.entries() : []) {
       const kind = kinds[at] ?? null;
@@ -214,7 +214,7 @@ function maskColumns(text: string, masking: Masking): string {
 }
 
 /** The fields of a line without their quotes, and where each begins. */
-function fieldsOf(line: string, sign: string): readonly { readonly from: number; readonly value: string }[] {
+function splitFields(line: string, sign: string): readonly { readonly from: number; readonly value: string }[] {
   const fields: { from: number; value: string }[] = [];
   for (let at = 0; at <= line.length;) {
     const isQuoted = line[at] === '"';

@@ -5,17 +5,17 @@ const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 const ALNUM = `0123456789${LETTERS}${LETTERS.toUpperCase()}`;
 
 export const ALPHABETS: Readonly<Record<Alphabet, Uint8Array>> = {
-  alnum: tableOf(ALNUM),
-  lower: tableOf(`0123456789${LETTERS}`),
-  upper: tableOf(`0123456789${LETTERS.toUpperCase()}`),
-  hex: tableOf("0123456789abcdefABCDEF"),
-  base64: tableOf(`${ALNUM}+/=`),
-  base64url: tableOf(`${ALNUM}_-`),
-  dotted: tableOf(`${ALNUM}_-.=`),
-  path: tableOf(`${ALNUM}_-.=/:@%~`),
+  alnum: charTable(ALNUM),
+  lower: charTable(`0123456789${LETTERS}`),
+  upper: charTable(`0123456789${LETTERS.toUpperCase()}`),
+  hex: charTable("0123456789abcdefABCDEF"),
+  base64: charTable(`${ALNUM}+/=`),
+  base64url: charTable(`${ALNUM}_-`),
+  dotted: charTable(`${ALNUM}_-.=`),
+  path: charTable(`${ALNUM}_-.=/:@%~`),
 };
 
-function tableOf(chars: string): Uint8Array {
+function charTable(chars: string): Uint8Array {
   const table = new Uint8Array(128);
   for (let at = 0; at < chars.length; at += 1) table[chars.charCodeAt(at)] = 1;
   return table;
@@ -69,7 +69,7 @@ export class Runs {
     let stretch = 0;
     let kinds = 0;
     for (; at < to; at += 1) {
-      const kind = caseOf(this.#text.charCodeAt(at));
+      const kind = charCase(this.#text.charCodeAt(at));
       stretch = kind === 0 ? 0 : stretch + 1;
       // A capital at the start of a word does not count.
       kinds = stretch <= 1 ? kind & ~UPPER : kinds | kind;
@@ -86,7 +86,7 @@ const [LOWER, UPPER] = [1, 2] as const;
 export const DIGIT = 4;
 
 /** The kind of a character, as a bit; 0: another one. */
-export function caseOf(code: number): number {
+export function charCase(code: number): number {
   if (code >= 0x30 && code <= 0x39) return DIGIT;
   if (code >= 0x41 && code <= 0x5a) return UPPER;
   return code >= 0x61 && code <= 0x7a ? LOWER : 0;
@@ -106,16 +106,16 @@ const CHARS_FOR_A_CHANGE = 6;
  * would hide "production-database" and "deleteAllCustomersNow" from approvers.
  */
 export function looksGenerated(text: string, bitsMin = GENERATED_BITS_MIN): boolean {
-  if (text.length < GENERATED_CHARS_MIN || changesOf(text) * CHARS_FOR_A_CHANGE < text.length) return false;
-  return !/\s/.test(text) && entropyOf(text) >= bitsMin;
+  if (text.length < GENERATED_CHARS_MIN || countChanges(text) * CHARS_FOR_A_CHANGE < text.length) return false;
+  return !/\s/.test(text) && textEntropy(text) >= bitsMin;
 }
 
 /** Counts changes between kinds of characters. A small letter after a capital is none, since words begin like that. */
-function changesOf(text: string): number {
+function countChanges(text: string): number {
   let changes = 0;
   let before = 0;
   for (let at = 0; at < text.length; at += 1) {
-    const kind = caseOf(text.charCodeAt(at));
+    const kind = charCase(text.charCodeAt(at));
     if (kind !== 0 && before !== 0 && kind !== before && !(before === UPPER && kind === LOWER)) changes += 1;
     before = kind;
   }
@@ -126,7 +126,7 @@ function changesOf(text: string): number {
 const ENTROPY_CHARS_MAX = 256;
 
 /** Shannon entropy in bits per character, from the character frequencies. All non-ASCII characters count as one. */
-export function entropyOf(text: string): number {
+export function textEntropy(text: string): number {
   const length = Math.min(text.length, ENTROPY_CHARS_MAX);
   const counts = new Uint16Array(129);
   for (let at = 0; at < length; at += 1) {

@@ -48,20 +48,20 @@ function withoutNames(action: Action, timeline: readonly TimelineEntry[]): Recei
   return {
     action: {
       ...action,
-      createdBy: requesterOf(createdBy),
+      createdBy: shownRequester(createdBy),
       // Safe: whatever approves an action is an actor.
       approvedBy: approvedBy === null ? null : kindOfActor(approvedBy as Actor),
     },
     timeline: timeline.map((entry) => {
       const event = withoutRule(entry.event);
       if (!("actor" in event)) return { ...entry, event };
-      const actor = event.type === "created" ? requesterOf(event.actor) : kindOfActor(event.actor);
+      const actor = event.type === "created" ? shownRequester(event.actor) : kindOfActor(event.actor);
       return { ...entry, event: { ...event, actor } };
     }),
   };
 }
 
-function requesterOf(actor: Actor): Actor {
+function shownRequester(actor: Actor): Actor {
   const kind = kindOfActor(actor);
   return kind === "key" || kind === "mcp" ? actor : kind;
 }
@@ -92,9 +92,9 @@ export interface ReceiptHistory {
 
 /** A part of a timeline: 0 is the newest, each next number the part before. Beyond the oldest part, returns the oldest. */
 export function receiptHistory(timeline: readonly TimelineEntry[], part: number): ReceiptHistory {
-  let [start, end] = [startOf(timeline, timeline.length), timeline.length];
+  let [start, end] = [runStart(timeline, timeline.length), timeline.length];
   let at = 0;
-  for (; at < part && start > 0; at += 1) [start, end] = [startOf(timeline, start), start];
+  for (; at < part && start > 0; at += 1) [start, end] = [runStart(timeline, start), start];
   return {
     entries: timeline.slice(start, end),
     part: at,
@@ -112,7 +112,7 @@ export function partIn(search: string): number {
 }
 
 /** Where the part that ends before `end` begins: after an attempt, or when it has the maximum of entries. */
-function startOf(timeline: readonly TimelineEntry[], end: number): number {
+function runStart(timeline: readonly TimelineEntry[], end: number): number {
   let attempts = 0;
   for (let at = end - 1; at >= 0; at -= 1) {
     attempts += Number(timeline[at]?.event.type === "attempt");

@@ -1,4 +1,4 @@
-import { ALPHABETS, caseOf, DIGIT, looksGenerated, type Runs } from "./random-text.ts";
+import { ALPHABETS, charCase, DIGIT, looksGenerated, type Runs } from "./random-text.ts";
 
 /** The position of a secret in a text, and its kind. */
 export interface FoundSecret {
@@ -189,7 +189,7 @@ const TELEGRAM_CHARS = 35;
 /** A bot's number, a colon and 35 characters. */
 function telegramTokenAt(text: string, colon: number, runs: Runs): FoundSecret | null {
   let start = colon;
-  while (colon - start <= 10 && caseOf(text.charCodeAt(start - 1)) === DIGIT) start -= 1;
+  while (colon - start <= 10 && charCase(text.charCodeAt(start - 1)) === DIGIT) start -= 1;
   const end = runs.endOf(colon + 1, "base64url");
   const isToken = colon - start >= 8 && colon - start <= 10 && end - colon - 1 === TELEGRAM_CHARS;
   return isToken && runs.lookRandom(colon + 1, end) ? { start, end, name: "Telegram bot token" } : null;

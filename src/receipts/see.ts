@@ -1,7 +1,7 @@
 import { type Action, type Result, extrasText } from "../core/action.ts";
 import type { PastAttempt } from "../core/changes.ts";
 import { MASKED_AT_ONCE_CHARS_MAX, MASKED_INLINE_CHARS_MAX } from "../core/limits.ts";
-import { type ScopedCaller, type Viewer, viewerOf, viewOf } from "../core/roles.ts";
+import { type ScopedCaller, type Viewer, roleViewer, callerView } from "../core/roles.ts";
 import { maskAction, maskedEvent } from "./masked-action.ts";
 import { markMasked, type MaskedAction, type MaskedMembers, type SeenAction } from "./seen-action.ts";
 
@@ -28,7 +28,7 @@ export async function seeAll(
   actions: readonly Action[],
   reader: Viewer | ScopedCaller,
 ): Promise<readonly SeenAction[]> {
-  const viewer = typeof reader === "string" ? reader : viewerOf(reader.role);
+  const viewer = typeof reader === "string" ? reader : roleViewer(reader.role);
   const isWhole = (action: Action) => viewFor(reader, action) === "whole";
   const toMask = actions.filter((action) => !isWhole(action));
   const masked = (await maskAll(toMask, viewer)).values();
@@ -72,7 +72,7 @@ const NO_RESULT: Result = {
 };
 
 function viewFor(reader: Viewer | ScopedCaller, action: Action): "whole" | Viewer {
-  return typeof reader === "string" ? reader : viewOf(reader, action);
+  return typeof reader === "string" ? reader : callerView(reader, action);
 }
 
 /** Masks long actions on a worker thread, since masking a megabyte would block the event loop for 0.1 s. */
@@ -85,7 +85,7 @@ async function maskAll(
   const chars = answers.reduce((sum, { responseBody }) => sum + (responseBody?.length ?? 0), ofActions);
   if (chars <= MASKED_INLINE_CHARS_MAX) return actions.map((action) => maskAction(action, viewer, answers));
   const masked: MaskedMembers[] = [];
-  for (const batch of batchesOf(actions)) {
+  for (const batch of splitBatches(actions)) {
     thread ??= new MaskThread(() => (thread = null));
     masked.push(...(await thread.mask({ actions: batch, viewer, answers })));
   }
@@ -96,7 +96,7 @@ async function maskAll(
 }
 
 /** Splits actions into batches: copying a dozen long bodies to the other thread at once would block the event loop. */
-function* batchesOf(actions: readonly Action[]): Generator<readonly Action[]> {
+function* splitBatches(actions: readonly Action[]): Generator<readonly Action[]> {
   let batch: Action[] = [];
   let chars = 0;
   for (const action of actions) {

@@ -48,13 +48,13 @@ export function markMasked(masked: MaskedMembers, stored: Action): MaskedAction 
 }
 
 /** The stored action behind a seen one, to compute risks and sizes from real values. Never show it. */
-export function storedOf(seen: SeenAction): Action {
+export function storedAction(seen: SeenAction): Action {
   return STORED.get(seen) ?? seen;
 }
 
 /** A copy with other members, which must be as the reader may see them. */
 export function seenWith<Seen extends SeenAction>(seen: Seen, members: Partial<Action>): Seen {
   const copy = Object.assign({}, seen, members);
-  STORED.set(copy, storedOf(seen));
+  STORED.set(copy, storedAction(seen));
   return copy;
 }

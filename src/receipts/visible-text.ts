@@ -72,15 +72,15 @@ export function visibleText(
   { mark = (code) => `<${code}>`, keepsLines = false }: VisibleOptions = {},
 ): string {
   const leading = LEADING.exec(text)?.[0] ?? "";
-  let shown = leading === "" ? "" : codesOf(leading, mark);
+  let shown = leading === "" ? "" : shownCodes(leading, mark);
   let shownTo = leading.length;
   let runs = 0;
   const coded = keepsLines ? CODED_IN_LINES : CODED;
   for (const { 0: run, 1: bare = "", index } of text.matchAll(coded)) {
     if (index < shownTo || isVisible(run, text, index)) continue;
-    const kept = IS_PILED.test(run) ? keptOf(run) : bare;
+    const kept = IS_PILED.test(run) ? keptText(run) : bare;
     shown += text.slice(shownTo, index) + kept;
-    if (kept.length < run.length) shown += codesOf(run.slice(kept.length), mark);
+    if (kept.length < run.length) shown += shownCodes(run.slice(kept.length), mark);
     shownTo = index + run.length;
     if ((runs += 1) < RUNS_SHOWN_MAX) continue;
     return shown + text.slice(shownTo).replace(coded, `$1${REPLACEMENT}`);
@@ -110,10 +110,10 @@ function isVisible(run: string, text: string, at: number): boolean {
 }
 
 /** The beginning of a run of marks that is shown as it is: most runs of a language to their end. */
-function keptOf(run: string): string {
+function keptText(run: string): string {
   let kept = "";
   let piled = 0;
-  for (const character of beginningOf(run, MARKS_IN_ALL_MAX)) {
+  for (const character of cutRun(run, MARKS_IN_ALL_MAX)) {
     if (!IS_BESIDE.test(character)) piled += 1;
     if (piled > MARKS_MAX) break;
     kept += character;
@@ -121,21 +121,21 @@ function keptOf(run: string): string {
   return kept;
 }
 
-function codesOf(run: string, mark: (code: string) => string): string {
-  if (run.length === 1) return mark(codeOf(run));
-  const shown = beginningOf(run, CODES_SHOWN_MAX);
+function shownCodes(run: string, mark: (code: string) => string): string {
+  if (run.length === 1) return mark(characterCode(run));
+  const shown = cutRun(run, CODES_SHOWN_MAX);
   const rest = run.length - shown.length;
-  const codes = Array.from(shown, (character) => mark(codeOf(character)));
+  const codes = Array.from(shown, (character) => mark(characterCode(character)));
   return codes.join("") + (rest === 0 ? "" : mark(`${rest} more`));
 }
 
-function beginningOf(run: string, characters: number): string {
+function cutRun(run: string, characters: number): string {
   // A character has two units at most.
   return Array.from(run.slice(0, 2 * characters))
     .slice(0, characters)
     .join("");
 }
 
-function codeOf(character: string): string {
+function characterCode(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 }

@@ -1,9 +1,9 @@
-import { bodyMemberOf } from "../core/body.ts";
+import { usedBodyMember } from "../core/body.ts";
 import { PLAIN_NUMBER, unitsIn } from "../core/decimal.ts";
 import type { Issue } from "../core/domain-error.ts";
 import { BUDGET_KEPT_MS, BUDGET_WINDOW_PARTS, DAY_MS, HOUR_MS, MINUTE_MS } from "../core/limits.ts";
 import type { RuleCount } from "../core/account-rules.ts";
-import { isZone, NO_ZONE, type Period, periodOf } from "../core/zones.ts";
+import { isZone, NO_ZONE, type Period, periodAt } from "../core/zones.ts";
 import { compileValue, ExpressionError } from "./expression.ts";
 import { type CallFacts, INEXACT, type KeyFacts, type RuledRequest, Undecidable } from "./facts.ts";
 import type { RuleDefinition } from "./schemas.ts";
@@ -22,14 +22,14 @@ export interface Counter {
   readonly compares: string;
 }
 
-/** What a request adds to a count. `hashOf` digests the subject, which may hold a whole body. Throws `Undecidable`. */
+/** What a request adds to a count. `hashText` digests the subject, which may hold a whole body. Throws `Undecidable`. */
 export function toRuleCount(
   { same, name, add }: Counter,
   ruleId: string,
   facts: CallFacts,
-  hashOf: (text: string) => string,
+  hashText: (text: string) => string,
 ): RuleCount {
-  const subject = hashOf(JSON.stringify([...name, same ?? null, countedGroup(same, facts)]));
+  const subject = hashText(JSON.stringify([...name, same ?? null, countedGroup(same, facts)]));
   return { ruleId, subject, asksOnce: same === "request", ...add(facts) };
 }
 
@@ -79,7 +79,7 @@ function sumCounter(
     name: ["sum", member, per, timezone],
     add(facts) {
       const amount = String(toUnits(numberAt(facts), facts.request));
-      const start = periodOf(facts.due, per, timezone);
+      const start = periodAt(facts.due, per, timezone);
       const until = start + LONGEST_MS[per] + BUDGET_KEPT_MS;
       return { start, from: start, to: start, amount, limit: String(limit), until };
     },
@@ -112,7 +112,7 @@ function oldestId({ ids }: KeyFacts): string {
 /** The number that a budget adds up, in units. */
 function toUnits(value: unknown, request: RuledRequest): bigint {
   if (value === INEXACT) return INEXACT.constructor;
-  const isText = typeof value === "string" && bodyMemberOf(request) === "form" && PLAIN_NUMBER.test(value);
+  const isText = typeof value === "string" && usedBodyMember(request) === "form" && PLAIN_NUMBER.test(value);
   if (!isText && typeof value !== "number" && typeof value !== "bigint")
     throw new Undecidable("The member that its budget adds up is not a number.");
   const units = unitsIn(String(value));

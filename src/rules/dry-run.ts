@@ -78,7 +78,7 @@ export function createDryRun(
       for (const [at, action] of page.entries()) {
         await yieldTurn();
         const name = JSON.stringify([action.keyId, action.createdBy, action.creator.role]);
-        const requester = requesters.get(name) ?? (await known.requesterOf(action, [...inForce, ...rules]));
+        const requester = requesters.get(name) ?? (await known.findRequester(action, [...inForce, ...rules]));
         requesters.set(name, requester);
         const request = [requester, readable(action, seen[at]), { now: action.createdAt }] as const;
         const [walks, tried] = [
@@ -227,12 +227,12 @@ class Counts {
   add({ createdAt, givenBackAt, isVague }: Entry, walks: readonly Walk[]): ReturnType<typeof decideByWalks> {
     for (let next = this.#later.at(-1); next !== undefined && next.at <= createdAt; next = this.#later.at(-1)) {
       this.#later.pop();
-      for (const count of next.counts) this.#partOf(count).amount -= BigInt(count.amount);
+      for (const count of next.counts) this.#countPart(count).amount -= BigInt(count.amount);
     }
     const decided = decideByWalks(walks, (count) => this.#parts.isBeyond(count));
     const counts = decided.ruling?.effect === "refuse" ? [] : decided.counts;
     for (const count of counts) {
-      const part = this.#partOf(count);
+      const part = this.#countPart(count);
       part.amount += BigInt(count.amount);
       part.isVague ||= isVague;
     }
@@ -247,7 +247,7 @@ class Counts {
     return this.#parts.within(count).some((part) => part.isVague);
   }
 
-  #partOf(count: RuleCount) {
+  #countPart(count: RuleCount) {
     return this.#parts.at(count, () => ({ start: count.start, amount: 0n, isVague: false }));
   }
 }

@@ -1,5 +1,5 @@
 import { type ActionRequest, firstDueAt } from "../core/action.ts";
-import { bodyMemberOf, formPairs, isJsonMember, sentBody, sentBytes } from "../core/body.ts";
+import { usedBodyMember, formPairs, isJsonMember, sentBody, sentBytes } from "../core/body.ts";
 import { exactNumber } from "../core/decimal.ts";
 import { foldName, type JsonValue, otherNames, readJsonValue, wholeName } from "../core/json-values.ts";
 import { RULE_BODY_CHARS_MAX, RULE_BODY_DEPTH_MAX, RULES_STEPS_MAX } from "../core/limits.ts";
@@ -271,7 +271,7 @@ function headerFacts(headers: Readonly<Record<string, string>>): Named {
 }
 
 function checkBodyKind(request: RuledRequest): void {
-  const member = bodyMemberOf(request);
+  const member = usedBodyMember(request);
   if (member === null) return;
   const isReadable = member === "form" || isJsonMember(member);
   const wanted = member === "form" ? FORM_TYPE : JSON_TYPE;
@@ -291,7 +291,7 @@ function bodyFacts(request: RuledRequest): Named {
   checkBodyKind(request);
   const { body } = request;
   const named = new Named("The body");
-  const member = bodyMemberOf(request);
+  const member = usedBodyMember(request);
   if (body === null || member === null || !(member === "form" || isJsonMember(member))) return named;
   if (body.length > RULE_BODY_CHARS_MAX) {
     throw new Undecidable(`The body is longer than ${RULE_BODY_CHARS_MAX} characters.`);

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { policyOfHold, policyOfRuling } from "../core/action-policy.ts";
 import type { Action, ActionRequest } from "../core/action.ts";
 import type { Clock } from "../core/clock.ts";
-import { auditOf } from "../core/audit.ts";
+import { auditEntry } from "../core/audit.ts";
 import {
   type RulingAtSend,
   type Judge,
@@ -11,7 +11,7 @@ import {
   type Judgement,
   type Judged,
   type Requester,
-  requesterOf,
+  toRequester,
 } from "../core/judge.ts";
 import { KEYS_LISTED_MAX } from "../core/limits.ts";
 import { isHeldBy } from "../core/policy.ts";
@@ -65,12 +65,12 @@ export type KnownRules = ReturnType<typeof createKnownRules>;
 
 /**
  * The rules of all accounts in memory, with a version for each account, so that a change in one account makes no create of another
- * decide again. `reload` reads rules that other nodes write; while nothing changes, it reads only a version. `hashOf`: a keyed digest.
+ * decide again. `reload` reads rules that other nodes write; while nothing changes, it reads only a version. `hashText`: a keyed digest.
  */
 export function createKnownRules(
   { rules, grants, accounts, actions, cluster }: Pick<Store, "rules" | "grants" | "accounts" | "actions" | "cluster">,
   clock: Pick<Clock, "now" | "monotonicMs">,
-  hashOf: (text: string) => string,
+  hashText: (text: string) => string,
 ) {
   const known = new Map<string, AccountRules>();
   const shareTurn = createTurnShare(clock);
@@ -87,7 +87,7 @@ export function createKnownRules(
     const versions = await rules.versions();
     for (const accountId of new Set([...versions.keys(), ...known.keys()])) {
       if (versions.get(accountId) === known.get(accountId)?.version) continue;
-      await reloadOf(accountId);
+      await reloadAccount(accountId);
       // A database file is read in this thread, so let other work run between two accounts.
       await nextTurn();
     }
@@ -95,7 +95,7 @@ export function createKnownRules(
   }
 
   /** Reads one account's rules, one read at a time, so that none overwrites newer rules. Waiting callers share the next read. */
-  function reloadOf(accountId: string): Promise<void> {
+  function reloadAccount(accountId: string): Promise<void> {
     const reading = readings.get(accountId) ?? { last: Promise.resolve(), next: null };
     readings.set(accountId, reading);
     reading.next ??= reading.last
@@ -109,7 +109,7 @@ export function createKnownRules(
   }
 
   async function read(accountId: string): Promise<void> {
-    const version = await rules.versionOf(accountId);
+    const version = await rules.findVersion(accountId);
     if (version === known.get(accountId)?.version) return;
     const rows = await rules.list(accountId);
     // Keep what is compiled: of hundreds of rules, few change at a time.
@@ -138,7 +138,7 @@ export function createKnownRules(
 
   /** The rules in force. */
   async function compiledRules(accountId: string): Promise<readonly CompiledRule[]> {
-    await reloadOf(accountId);
+    await reloadAccount(accountId);
     const own = known.get(accountId);
     if (own !== undefined) await compile(accountId, own);
     return knownRules(accountId);
@@ -151,7 +151,7 @@ export function createKnownRules(
     { now, due }: JudgedAt,
     list: CompiledRules,
   ): Promise<readonly Walk[]> {
-    const steps = list.walks(requestFacts(request, requester, now, due), hashOf);
+    const steps = list.walks(requestFacts(request, requester, now, due), hashText);
     for (;;) {
       const step = await shareTurn(requester.accountId, () => steps.next());
       if (step.done === true) return step.value;
@@ -163,7 +163,7 @@ export function createKnownRules(
     action: Action,
     asked: readonly CompiledRule[] = knownRules(action.accountId),
   ): Promise<Requester> {
-    const requester = requesterOf(action);
+    const requester = toRequester(action);
     const { keyId, role } = requester;
     if (keyId === null || role !== "agent" || !asked.some(asksForKeys)) return requester;
     return { ...requester, replaced: new Set(await accounts.replacedBy(keyId)) };
@@ -187,7 +187,7 @@ export function createKnownRules(
 
   async function judgeAtSend(action: Action, now: Date): Promise<RulingAtSend | null> {
     const isLate = !isSentAtOnce(action, now);
-    if (isLate && cluster !== null) await reloadOf(action.accountId);
+    if (isLate && cluster !== null) await reloadAccount(action.accountId);
     // A hold that a grant lifted holds again once the grant was ended.
     const ungranted = isLate && (await isUngranted(action));
     const before = ungranted || !wasJudged(action, isLate) ? await judgeAgain(action, now, ungranted) : null;
@@ -262,14 +262,14 @@ export function createKnownRules(
 
   const judging = {
     judge,
-    requesterOf: requesterFor,
+    findRequester: requesterFor,
     isRuled: (accountId) => knownRules(accountId).some(limitsCalls),
     judgeAtSend,
-    reloadOf,
+    reloadAccount,
     recordRefusal(caller, { method, host }, { ruling, version }, now) {
       const { id: subject = "", name = "" } = ruling?.rule ?? {};
       const audited = { kind: "refused_by_rule", subject, detail: { method, host, name } } as const;
-      return rules.recordRefusal(version, auditOf(caller, audited, now));
+      return rules.recordRefusal(version, auditEntry(caller, audited, now));
     },
   } satisfies Judge;
   return { ...judging, reload, knownRules, compiledRules, walksFor };

@@ -1,6 +1,6 @@
 import Type from "typebox";
 import { createApiRoutes, jsonBody, operation, pathParams } from "../http/operation.ts";
-import { jsonOf, noContent, prefersNdjson, streamOf } from "../http/response.ts";
+import { jsonResponse, noContent, prefersNdjson, toStream } from "../http/response.ts";
 import { type WaitingDeps, whileWaiting } from "../http/sse.ts";
 import type { RuleRow } from "../core/account-rules.ts";
 import { DomainError, invalidField } from "../core/domain-error.ts";
@@ -36,7 +36,7 @@ const NDJSON = { "content-type": "application/x-ndjson", "cache-control": "no-st
 export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleService }) {
   const { ruleService } = deps;
   const rulesJson = (caller: Caller, rows: readonly RuleRow[]) =>
-    jsonOf({ data: serializeRules(rows, caller.role, ruleService.warnings(caller)) });
+    jsonResponse({ data: serializeRules(rows, caller.role, ruleService.warnings(caller)) });
   return createApiRoutes()
     .get(
       "/v1/rules",
@@ -54,7 +54,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
     .post(
       "/v1/rules",
       async ({ caller, body: { before = null, ...definition } }) => {
-        return jsonOf(serializeRule(await ruleService.add(caller, definition, before), caller.role), 201);
+        return jsonResponse(serializeRule(await ruleService.add(caller, definition, before), caller.role), 201);
       },
       operation({
         operationId: "createRule",
@@ -104,13 +104,13 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
         const steps = await ruleService.dryRun(caller, rules, range);
         if (prefersNdjson(context.request)) {
           context.server?.timeout(context.request, IDLE_EXPORT_SECONDS);
-          const lines = await streamOf(dryRunLines(steps, deps.draining));
+          const lines = await toStream(dryRunLines(steps, deps.draining));
           context.kind = "stream";
           return new Response(lines, { headers: NDJSON });
         }
         return whileWaiting(context, deps, async (stop) => {
           for await (const step of steps) {
-            if ("differences" in step) return jsonOf(step);
+            if ("differences" in step) return jsonResponse(step);
             if (stop.aborted) break;
           }
           throw new DomainError("unavailable", "The service is stopping. Try the rules again.");
@@ -134,7 +134,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
     .patch(
       "/v1/rules/:id",
       async ({ caller, params, body }) => {
-        return jsonOf(serializeRule(await ruleService.change(caller, params.id, body), caller.role));
+        return jsonResponse(serializeRule(await ruleService.change(caller, params.id, body), caller.role));
       },
       operation({
         operationId: "changeRule",

@@ -1,11 +1,11 @@
 import { bodyCheck } from "../api/check.ts";
 import { type RuleRow, countName, type RuleCount } from "../core/account-rules.ts";
 import { type Ruling, strictest } from "../core/action-policy.ts";
-import { bodyMemberOf } from "../core/body.ts";
+import { usedBodyMember } from "../core/body.ts";
 import { DomainError, invalidFields, type Issue } from "../core/domain-error.ts";
 import type { Judgement } from "../core/judge.ts";
 import { RULE_NEEDS_MAX, RULE_WARNING_STEPS_MAX } from "../core/limits.ts";
-import { methodsOf } from "../core/method-overrides.ts";
+import { namedMethods } from "../core/method-overrides.ts";
 import { isUnder, normalPrefix, readHost } from "../core/target.ts";
 import { isZone, NO_ZONE, windowCheck } from "../core/zones.ts";
 import { type Counter, compileCounters, toRuleCount } from "./counting.ts";
@@ -197,7 +197,7 @@ const RULED_KINDS = { none: "none", body: "json", json: "json", form: "form", te
 
 /** Whether the body is of this kind. A body given as text may be JSON or a form to its target. */
 function isOfKind(kind: Given["body_kind"], { request, action }: CallFacts): boolean {
-  if (kind === RULED_KINDS[bodyMemberOf(request) ?? "none"]) return true;
+  if (kind === RULED_KINDS[usedBodyMember(request) ?? "none"]) return true;
   if (kind === "json" || kind === "form") action.checkBodyKind();
   return false;
 }
@@ -294,17 +294,17 @@ export class CompiledRules {
    * Judges a request once for each method that it may count as. A rule that is undecidable holds it. A step is one rule, which takes
    * up to `RULE_STEPS_MAX`.
    */
-  *walks(facts: CallFacts, hashOf: (text: string) => string): Generator<undefined, readonly Walk[]> {
+  *walks(facts: CallFacts, hashText: (text: string) => string): Generator<undefined, readonly Walk[]> {
     if (this.rules.length === 0) return [];
     const walks: Walk[] = [];
-    for (const method of new Set(methodsOf(facts.request))) {
+    for (const method of new Set(namedMethods(facts.request))) {
       facts.action.countsAs = method;
-      walks.push(yield* this.#walk(facts, hashOf));
+      walks.push(yield* this.#walk(facts, hashText));
     }
     return walks;
   }
 
-  *#walk(facts: CallFacts, hashOf: (text: string) => string): Generator<undefined, Walk> {
+  *#walk(facts: CallFacts, hashText: (text: string) => string): Generator<undefined, Walk> {
     const [hasFields, hasRest] = [this.#fields.metBy(facts), this.#expressions.metBy(facts)];
     const counted: Walk["counted"][number][] = [];
     for (let at = 0; at < this.rules.length; at += 1) {
@@ -315,7 +315,7 @@ export class CompiledRules {
         if (!rule.applies(facts)) continue;
         if (rule.counters.length === 0) return { counted, ruling: rule.ruling };
         for (const counter of rule.counters)
-          counted.push({ count: toRuleCount(counter, rule.id, facts, hashOf), ruling: counter.ruling });
+          counted.push({ count: toRuleCount(counter, rule.id, facts, hashText), ruling: counter.ruling });
       } catch (error) {
         if (!(error instanceof Undecidable)) throw error;
         const ruling = toRuling(rule, `${UNDECIDABLE} ${error.message}`);

@@ -1,7 +1,7 @@
 import type { RuleRow } from "../core/account-rules.ts";
-import { type AuditDetail, auditOf, type AuditRow } from "../core/audit.ts";
+import { type AuditDetail, auditEntry, type AuditRow } from "../core/audit.ts";
 import { accountFull, DomainError, invalidField, invalidFields, type Issue, notFound } from "../core/domain-error.ts";
-import { requesterOf } from "../core/judge.ts";
+import { toRequester } from "../core/judge.ts";
 import {
   DRY_RUN_ACTIONS_DEFAULT,
   DRY_RUN_PAGE_ACTIONS,
@@ -56,7 +56,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
     authorize(caller, "manage");
     const { accountId, actor: changedBy } = caller;
     for (let tries = 0; tries < RULE_TRIES_MAX; tries += 1) {
-      const expected = await rules.versionOf(accountId);
+      const expected = await rules.findVersion(accountId);
       const stored = await rules.list(accountId);
       const changedAt = clock.now();
       const rows = edit(stored, { changedAt, changedBy });
@@ -67,7 +67,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
         throw accountFull(RULES_CHARS_MAX, "characters of rules", "Shorten or remove some.");
       }
       const audited = detail === undefined ? describeChange(stored, rows) : { subject: "", detail };
-      const audit = auditOf(caller, { kind: "rules_changed", ...audited }, changedAt);
+      const audit = auditEntry(caller, { kind: "rules_changed", ...audited }, changedAt);
       const written = await rules.replace({ accountId, rules: rows, expected, audit, by: madeBy(caller) });
       if (written === "not_manager") throw notManager(caller);
       if (written) {
@@ -120,7 +120,7 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       for (const action of page) {
         await yieldTurn();
         tried += 1;
-        const [walk] = await known.walksFor(requesterOf(action), action, { now: action.createdAt }, list);
+        const [walk] = await known.walksFor(toRequester(action), action, { now: action.createdAt }, list);
         if (walk?.ruling?.isUndecidable === true) reasons.push(walk.ruling.reason ?? "");
       }
     }

@@ -66,7 +66,7 @@ export class NodeMembership {
 
   /** Whether all others have reported, since this node joined, that their calls to this host are no more than their shares. */
   isSettled(host: string): boolean {
-    return this.#left !== null && !this.#left.has(hashOf(host));
+    return this.#left !== null && !this.#left.has(nameHash(host));
   }
 
   /** Whether this node may claim rows now. */
@@ -115,7 +115,7 @@ export class NodeMembership {
   async #beat(): Promise<void> {
     const { cluster, self, clock, onBack } = this.#deps;
     const begunAtMs = clock.now().getTime();
-    const live = await cluster.beat(self, NODE_LIVES_MS, [...new Set(this.#overHosts().map(hashOf))]);
+    const live = await cluster.beat(self, NODE_LIVES_MS, [...new Set(this.#overHosts().map(nameHash))]);
     // True after a suspend, too: by now the time was read again, or it is in doubt and will be.
     const isBack = !this.#isFresh(clock.now().getTime());
     if (isBack) await onBack();
@@ -159,17 +159,17 @@ export interface NodeShare {
   /** Whether the calls to a host that other processes began before they shared with this one are within their shares. */
   readonly isSettled: (name: string) => boolean;
   /** How many of a host's slots this process has. `name` is any text that identifies the host; `perSecond`: its rate, if any. */
-  readonly slotsOf: (name: string, slots: number, perSecond: number | null) => number;
+  readonly slotsFor: (name: string, slots: number, perSecond: number | null) => number;
   /** How many of a host's calls per second this process may make, if it has slots of the host. */
-  readonly rateOf: (name: string, perSecond: number, slots: number) => number;
+  readonly rateFor: (name: string, perSecond: number, slots: number) => number;
 }
 
 /** The share of the only process of a database. */
 export const WHOLE_SHARE: NodeShare = {
   mayClaim: () => true,
   isSettled: () => true,
-  slotsOf: (_name, slots) => slots,
-  rateOf: (_name, perSecond) => perSecond,
+  slotsFor: (_name, slots) => slots,
+  rateFor: (_name, perSecond) => perSecond,
 };
 
 /**
@@ -187,8 +187,8 @@ export function shareOfHost(
 ): number {
   const callers = Math.min(nodes.length, callersMax);
   const each = Math.floor(slots / callers);
-  const own = [rankOf(self, name), self] as const;
-  const before = nodes.filter((node) => isBefore([rankOf(node, name), node], own)).length;
+  const own = [nodeRank(self, name), self] as const;
+  const before = nodes.filter((node) => isBefore([nodeRank(node, name), node], own)).length;
   if (before >= callers) return 0;
   return each + (before < slots - each * callers ? 1 : 0);
 }
@@ -216,11 +216,11 @@ function isBefore([rank, node]: Ranked, [otherRank, otherNode]: Ranked): boolean
 }
 
 /** A hash with a fixed definition, since nodes of different versions must agree. */
-function rankOf(node: string, name: string): bigint {
+function nodeRank(node: string, name: string): bigint {
   return Bun.hash.xxHash64(`${node} ${name}`);
 }
 
 /** Names are long, and a report may have one for each call in progress. */
-function hashOf(name: string): string {
+function nameHash(name: string): string {
   return Bun.hash.xxHash64(name).toString(36);
 }

@@ -41,9 +41,9 @@ export async function createNode(
   const share: NodeShare = {
     mayClaim: () => membership.mayClaim(),
     isSettled: (name) => membership.isSettled(name),
-    slotsOf: (name, slots, perSecond) =>
+    slotsFor: (name, slots, perSecond) =>
       shareOfHost(name, slots, id, membership.nodes, perSecond === null ? undefined : callersOfRate(perSecond)),
-    rateOf: (name, perSecond, slots) => shareOfRate(name, { perSecond, slots }, id, membership.nodes),
+    rateFor: (name, perSecond, slots) => shareOfRate(name, { perSecond, slots }, id, membership.nodes),
   };
   return {
     id,

@@ -86,7 +86,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const { secrets, policy, sender, publicSender, mailer, passwords, node } = needs;
   const { baseUrl } = config;
   const { actions, pauses } = store;
-  const { hash: hashOf } = secrets;
+  const { hash: hashText } = secrets;
   const checkUrl = (url: string) => checkTarget(policy, url);
   /** For our own pages, which may be open at another address than BASE_URL. */
   const receiptPath = (actionId: string) => `/r/${secrets.receiptToken(actionId)}`;
@@ -98,15 +98,15 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
   const hosts = new KnownHostSettings(store.hostSettings, { timeoutMs, backoff: { baseMs, capMs }, giveUpOn: [] });
   const channels = new KnownChannels(store.channels);
   const paused = new ActivePauses(pauses);
-  const rules = createKnownRules(store, clock, hashOf);
-  const grants = new KnownGrants(store, clock, hashOf);
-  const grantService = createGrantService(app, grants, hashOf);
+  const rules = createKnownRules(store, clock, hashText);
+  const grants = new KnownGrants(store, clock, hashText);
+  const grantService = createGrantService(app, grants, hashText);
   const credentials = new KnownCredentials(store.credentials);
   const credentialUse = createCredentialUse(app, credentials, hosts, secrets, policy);
   const freshMs = node === null ? SIGNING_SECRETS_FRESH_MS : SHARED_FRESH_MS;
   const signingService = createSigningService(app, secrets, freshMs);
   const recipients = createRecipients(app, rules);
-  const held = createHeld(app, hashOf, credentialUse);
+  const held = createHeld(app, hashText, credentialUse);
   const enqueue = createEnqueue(ids, receiptUrl, channels.of);
 
   const delivery = createDelivery(app, {
@@ -116,7 +116,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     node,
     signingSecrets: signingService,
     recipients,
-    historyOf: held.historyOf,
+    readHistory: held.readHistory,
     enqueue,
     hosts,
     channels,
@@ -134,8 +134,8 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     enqueue,
     reserve: delivery.reserve,
     recipients,
-    hashOf,
-    digestOf: (action) => secrets.requestToken(action.id, requestDigest(action, hashOf)),
+    hashText,
+    actionDigest: (action) => secrets.requestToken(action.id, requestDigest(action, hashText)),
     rules,
     grants,
     grantService,
@@ -203,10 +203,10 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     invitationService,
     welcomeLinks: createWelcomeLinkService(app, peopleService, sessionService, secrets),
     ownMails: createOwnMailService(app, mailer, secrets),
-    oidc: oidcOf(app, { secrets, sessionService, invitationService }),
+    oidc: createOidcLogin(app, { secrets, sessionService, invitationService }),
     actionService,
     pauseService,
-    pauseOf: paused.pauseOf,
+    findPause: paused.findPause,
     isStopped,
     hostService: createHostService(app, hosts),
     grantService,
@@ -226,7 +226,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
     signingService,
     verifyService: createVerifyService(app, signingService),
     callbackHosts: createCallbackHostService(app, posting),
-    followLink: createFollowLink(app, secrets, actionService, recipients, held.historyOf),
+    followLink: createFollowLink(app, secrets, actionService, recipients, held.readHistory),
     readReceipt: createReadReceipt(actions, secrets),
     listNotifications: createListNotifications(app),
     checkTarget: checkUrl,
@@ -267,7 +267,7 @@ function listenToChanges(app: AppContext, streams: ReturnType<typeof createFeed>
 }
 
 /** Null: no identity provider is configured. */
-function oidcOf(
+function createOidcLogin(
   app: AppContext,
   needs: Pick<Parameters<typeof createOidc>[1], "secrets" | "sessionService" | "invitationService">,
 ) {

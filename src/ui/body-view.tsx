@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { formatSize } from "../core/action.ts";
-import { bodyMemberOf, contentTypeOf, type FormPair, formPairs, isJsonMember } from "../core/body.ts";
+import { usedBodyMember, bodyContentType, type FormPair, formPairs, isJsonMember } from "../core/body.ts";
 import {
   BODY_BEGINNING_CHARS_MAX,
   BODY_BEGINNING_LINES_MAX,
@@ -41,11 +41,11 @@ interface Limits {
 /** The body of an action, cut to the limits; null if it has none. */
 export function shownBody(action: SeenAction, limits?: Limits): ShownBody | null {
   const { body } = action;
-  const member = bodyMemberOf(action);
+  const member = usedBodyMember(action);
   if (body === null || member === null) return null;
   if (member === "form") return { kind: "Form", text: null, ...cutFields(formPairs(body), limits) };
   if (member === "base64") return shownBytes(action, body, limits);
-  if (member === "text") return { kind: `Text, ${contentTypeOf(action)}`, fields: null, ...cut(body, limits) };
+  if (member === "text") return { kind: `Text, ${bodyContentType(action)}`, fields: null, ...cut(body, limits) };
   return { kind: "JSON", fields: null, ...cut(prettyPrint(body), limits) };
 }
 
@@ -69,7 +69,7 @@ export function limitsOnPage({ body }: SeenAction): Limits | undefined {
 export function pageBody(action: SeenAction, limits?: Limits): PageBody | null {
   const shown = shownBody(action, limits);
   if (shown === null || action.body === null) return null;
-  const isJson = isJsonMember(bodyMemberOf(action) ?? "text");
+  const isJson = isJsonMember(usedBodyMember(action) ?? "text");
   const beginning = (json: string) => jsonTree(json, BEGINNING_LIMITS);
   const tree = isJson ? (limits === undefined ? bodyTree : beginning)(action.body) : null;
   const isLong = tree !== null && limits !== undefined && openCharsIn(tree) > limits.chars;
@@ -118,7 +118,7 @@ function cutFields(pairs: readonly FormPair[], limits?: Limits): Pick<ShownBody,
 /** Shows bytes. A masked action contains only their beginning, and one shown with its secrets all of them. */
 function shownBytes(action: SeenAction, body: string, limits?: Limits): ShownBody {
   const { size, start, isWhole } = seenBytes(action);
-  const kind = `Bytes, ${formatSize(size)}, ${contentTypeOf(action)}`;
+  const kind = `Bytes, ${formatSize(size)}, ${bodyContentType(action)}`;
   if (start === null) {
     const isMasked = body === MASK;
     return { kind, fields: null, text: isMasked ? null : body, rest: isMasked && !isWhole ? formatSize(size) : null };

@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { bodyMemberOf } from "../core/body.ts";
+import { usedBodyMember } from "../core/body.ts";
 import { describeCredential } from "../core/credential.ts";
 import { prettyPrint } from "../core/json.ts";
 import { BodyView, limitsOnPage, type PageBody, pageBody, WholeBody } from "./body-view.tsx";
@@ -84,7 +84,7 @@ function WithCredential({ action: { extras } }: { readonly action: SeenAction })
 
 /** The body for copying: the shown text, or a form in its own encoding; null for bytes. */
 function copiedBody(action: SeenAction): string | null {
-  const member = bodyMemberOf(action);
+  const member = usedBodyMember(action);
   if (action.body === null || member === "base64") return null;
   return member === "form" || member === "text" ? action.body : prettyPrint(action.body);
 }

@@ -27,7 +27,7 @@ const shown = async (store: Store, givenOwnerKey: string | null = null) => {
 };
 
 /** Whose key it is, or null for nobody's. */
-async function holderOf({ accounts }: Store, key: string) {
+async function keyHolder({ accounts }: Store, key: string) {
   const authenticate = createAuthenticate(
     { store: { accounts }, clock },
     { isStopped: () => false, secrets: testSecrets },
@@ -54,13 +54,13 @@ describe("the first start", () => {
       expect(key).toMatch(/^og_[0-9A-Za-z]{36}$/);
       expect(isWellFormedApiKey(key)).toBe(true);
     }
-    expect(await holderOf(db.store, keys?.ownerKey ?? "")).toEqual({
+    expect(await keyHolder(db.store, keys?.ownerKey ?? "")).toEqual({
       accountId,
       role: "owner",
       keyName: "owner",
       hold: "none",
     });
-    expect(await holderOf(db.store, keys?.agentKey ?? "")).toEqual({
+    expect(await keyHolder(db.store, keys?.agentKey ?? "")).toEqual({
       accountId,
       role: "agent",
       keyName: "agent",
@@ -100,7 +100,7 @@ describe("the first start", () => {
     await using db = await openFileStore();
     const given = "a key of ours: no checksum".replaceAll(" ", "_");
     expect(await start(db.store, given)).toMatchObject({ ownerKey: null });
-    expect(await holderOf(db.store, given)).toMatchObject({ role: "owner", keyName: "owner" });
+    expect(await keyHolder(db.store, given)).toMatchObject({ role: "owner", keyName: "owner" });
   });
 
   test("leaves no key in the files, only what it is known by", async () => {
@@ -127,7 +127,7 @@ describe("a later start", () => {
     expect(await start(db.store)).toBeNull();
     expect(await start(db.store)).toBeNull();
     expect(await db.store.accounts.first()).toEqual(account);
-    expect(await holderOf(db.store, keys?.ownerKey ?? "")).toMatchObject({ role: "owner" });
+    expect(await keyHolder(db.store, keys?.ownerKey ?? "")).toMatchObject({ role: "owner" });
   });
 
   test("adds an owner key that it did not know, and the old ones go on", async () => {
@@ -136,8 +136,8 @@ describe("a later start", () => {
     const account = await db.store.accounts.first();
     const given = testSecrets.newApiKey();
     expect(await start(db.store, given)).toBeNull();
-    expect(await holderOf(db.store, given)).toMatchObject({ accountId: account?.id ?? "", role: "owner" });
-    expect(await holderOf(db.store, keys?.ownerKey ?? "")).toMatchObject({ role: "owner" });
+    expect(await keyHolder(db.store, given)).toMatchObject({ accountId: account?.id ?? "", role: "owner" });
+    expect(await keyHolder(db.store, keys?.ownerKey ?? "")).toMatchObject({ role: "owner" });
   });
 
   test("with the key that it knows adds nothing", async () => {
@@ -162,7 +162,7 @@ describe("a start that ended before it showed the keys", () => {
     expect(await start(db.store)).toEqual(keys);
     await forgetFirstKeys(db.store.facts);
     expect(await start(db.store)).toBeNull();
-    expect(await holderOf(db.store, keys?.agentKey ?? "")).toMatchObject({ role: "agent" });
+    expect(await keyHolder(db.store, keys?.agentKey ?? "")).toMatchObject({ role: "agent" });
   });
 
   test("leaves, at whichever of its writes it ended, a store whose next start shows keys that work", async () => {
@@ -175,8 +175,8 @@ describe("a start that ended before it showed the keys", () => {
       );
       await db.restart();
       const keys = await start(db.store);
-      expect(await holderOf(db.store, keys?.ownerKey ?? "")).toMatchObject({ role: "owner" });
-      expect(await holderOf(db.store, keys?.agentKey ?? "")).toMatchObject({ role: "agent" });
+      expect(await keyHolder(db.store, keys?.ownerKey ?? "")).toMatchObject({ role: "owner" });
+      expect(await keyHolder(db.store, keys?.agentKey ?? "")).toMatchObject({ role: "agent" });
       expect(await db.store.people.link(testSecrets.hash(keys?.welcomeToken ?? ""), NOON)).toMatchObject({
         email: null,
       });

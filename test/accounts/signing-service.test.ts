@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { createSigningService, knownOriginsOf } from "../../src/accounts/signing-secrets.ts";
+import { createSigningService, knownOrigins } from "../../src/accounts/signing-secrets.ts";
 import { SIGNING_USES, type UsedOrigins } from "../../src/core/account-store.ts";
 import { KNOWN_ORIGINS_MAX } from "../../src/core/limits.ts";
 import { anotherOwner } from "../actions/callers.ts";
@@ -241,7 +241,7 @@ test("origins stand with their newest use first, those that were only rotated la
   ];
   const callbacks = [{ origin: A, lastUsedAt: later(2) }];
   const rotations = [{ origin: "https://old.example", use: "calls", rotatedAt: NOON }] as const;
-  const known = knownOriginsOf(used({ calls, callbacks, rotations }), NOON);
+  const known = knownOrigins(used({ calls, callbacks, rotations }), NOON);
   expect(known.map(({ origin, use }) => `${use} ${origin}`)).toEqual([
     "calls https://b.example",
     `callbacks ${A}`,
@@ -254,7 +254,7 @@ test("the newest rotation counts, of the origin alone or of all, of calls and ca
   const [calls, callbacks] = [[{ origin: A, lastUsedAt: NOON }], [{ origin: A, lastUsedAt: NOON }]];
   const of = (...rotations: UsedOrigins["rotations"]) =>
     Object.fromEntries(
-      knownOriginsOf(used({ calls, callbacks, rotations }), later(DAY_MS)).map((one) => [one.use, one.rotatedAt]),
+      knownOrigins(used({ calls, callbacks, rotations }), later(DAY_MS)).map((one) => [one.use, one.rotatedAt]),
     );
   expect(of()).toEqual({ calls: null, callbacks: null });
   const all = { origin: null, use: null, rotatedAt: later(2) };
@@ -266,7 +266,7 @@ test("the newest rotation counts, of the origin alone or of all, of calls and ca
 
 test("the secret before a rotation signs for a day", () => {
   const rotations = [{ origin: A, use: "calls", rotatedAt: NOON }] as const;
-  const endAt = (now: Date) => knownOriginsOf(used({ rotations }), now)[0]?.previousExpiresAt;
+  const endAt = (now: Date) => knownOrigins(used({ rotations }), now)[0]?.previousExpiresAt;
   expect(endAt(later(DAY_MS - 1))).toEqual(later(DAY_MS));
   expect(endAt(later(DAY_MS))).toBeNull();
 });
@@ -276,5 +276,5 @@ test("there are at most so many of each kind", () => {
     origin: `https://h${at}.example`,
     lastUsedAt: NOON,
   }));
-  expect(knownOriginsOf(used({ calls }), NOON)).toHaveLength(KNOWN_ORIGINS_MAX);
+  expect(knownOrigins(used({ calls }), NOON)).toHaveLength(KNOWN_ORIGINS_MAX);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ActionStatus } from "../../src/core/action.ts";
-import { actionAsOf, type TimelineEvent, type TimelineEntry } from "../../src/core/timeline.ts";
+import { actionAt, type TimelineEvent, type TimelineEntry } from "../../src/core/timeline.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 
 let seq = 0;
@@ -15,7 +15,7 @@ const decided = (type: "retried" | "approved" | "rejected") => ({ type, actor: "
 const now = anAction({ status: "completed", run: 3, attempts: 2, startedAt: NOON, finishedAt: NOON });
 
 test("a run begins with nothing of the runs before it", () => {
-  const earlier = actionAsOf(now, [entry("awaiting_approval", decided("retried"), 7)]);
+  const earlier = actionAt(now, [entry("awaiting_approval", decided("retried"), 7)]);
   expect(earlier).toMatchObject({
     status: "awaiting_approval",
     run: 2,
@@ -27,32 +27,30 @@ test("a run begins with nothing of the runs before it", () => {
 
 test("a decision is told with whoever made it, and a no ends the run", () => {
   const held = entry("awaiting_approval", decided("retried"), 7);
-  const released = actionAsOf(now, [held, entry("pending", decided("approved"), 8)]);
+  const released = actionAt(now, [held, entry("pending", decided("approved"), 8)]);
   expect(released).toMatchObject({ status: "pending", approvedAt: later(8), approvedBy: "key:boss", finishedAt: null });
-  const rejected = actionAsOf(now, [held, entry("cancelled", decided("rejected"), 9)]);
+  const rejected = actionAt(now, [held, entry("cancelled", decided("rejected"), 9)]);
   expect(rejected).toMatchObject({ status: "cancelled", approvedBy: null, finishedAt: later(9) });
 });
 
 test("an attempt that never began is none: the action is due at once, and was not started if it was the first", () => {
   const begun = [entry("pending", decided("approved"), 1), entry("active", { type: "started" }, 2)];
   const back = entry("pending", { type: "not_started", reason: "Nothing was sent." }, 3);
-  expect(actionAsOf(now, [...begun, back])).toMatchObject({
+  expect(actionAt(now, [...begun, back])).toMatchObject({
     attempts: 0,
     startedAt: null,
     dueAt: later(3),
     status: "pending",
   });
   const again = entry("active", { type: "started" }, 4);
-  expect(actionAsOf(now, [...begun, back, again])).toMatchObject({ attempts: 1, startedAt: later(4) });
+  expect(actionAt(now, [...begun, back, again])).toMatchObject({ attempts: 1, startedAt: later(4) });
 });
 
 test("what is told beside the changes of state changes nothing", () => {
   const told = { event: "action.awaiting_approval", delivered: true, attempts: 1, error: null, next_retry_at: null };
   const held = entry("awaiting_approval", decided("retried"));
   const more = (["mail", "callback"] as const).map((type) => entry("awaiting_approval", { type, ...told }, 5));
-  expect(actionAsOf(now, [held, entry("awaiting_approval", { type: "held" }), ...more])).toEqual(
-    actionAsOf(now, [held]),
-  );
+  expect(actionAt(now, [held, entry("awaiting_approval", { type: "held" }), ...more])).toEqual(actionAt(now, [held]));
 });
 
 describe("a late result", () => {
@@ -64,21 +62,21 @@ describe("a late result", () => {
 
   test("is there from when it was known on, also in the run after it", () => {
     const action = { ...now, lateResult: known(1, 5) };
-    expect(actionAsOf(action, [failed]).lateResult).toBeNull();
+    expect(actionAt(action, [failed]).lateResult).toBeNull();
     const retried = entry("awaiting_approval", decided("retried"), 7);
-    expect(actionAsOf(action, [retried]).lateResult).toEqual(known(1, 5));
+    expect(actionAt(action, [retried]).lateResult).toEqual(known(1, 5));
   });
 
   test("of a later run is not told in an earlier one, whose own is told without the body that is gone", () => {
     const action = { ...now, lateResult: known(3, 9) };
     const late = entry("failed", { ...told, late: "result" }, 5);
     const own = { ...known(2, 5), responseBody: null };
-    expect(actionAsOf(action, [failed, late]).lateResult).toEqual(own);
+    expect(actionAt(action, [failed, late]).lateResult).toEqual(own);
     // One that is only noted becomes nobody's result.
-    expect(actionAsOf(action, [failed, entry("failed", { ...told, late: "noted" }, 5)]).lateResult).toBeNull();
+    expect(actionAt(action, [failed, entry("failed", { ...told, late: "noted" }, 5)]).lateResult).toBeNull();
   });
 });
 
 test("without a timeline an action is what it is", () => {
-  expect(actionAsOf(now, [])).toEqual(now);
+  expect(actionAt(now, [])).toEqual(now);
 });

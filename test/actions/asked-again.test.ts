@@ -27,7 +27,7 @@ describe("a request that a person rejected", () => {
     const id = await rejected(engine);
     await ask(engine, "It is due.");
     const held = await engine.actionService.retry(engine.owner, id, null);
-    const { reason, rejections } = await engine.actionService.historyOf(held);
+    const { reason, rejections } = await engine.actionService.readHistory(held);
     expect(reason).toBeNull();
     expect(rejections.map(({ reason: why }) => why)).toEqual(["Not today.", "It is due."]);
   });

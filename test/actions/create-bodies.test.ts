@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { formJson } from "../../src/core/body.ts";
-import { createInputOf } from "../../src/actions/create-schema.ts";
+import { toCreateInput } from "../../src/actions/create-schema.ts";
 import { anAction, NOON } from "../support/factory.ts";
 import { refusalOf, rigCreate } from "./create-rig.ts";
 
@@ -85,14 +85,14 @@ describe("a body other than a JSON object", () => {
     for (const members of written) {
       const { request } = create(members);
       const again = rigCreate();
-      const input = createInputOf(anAction({ ...request }), NOON);
+      const input = toCreateInput(anAction({ ...request }), NOON);
       const text = JSON.stringify(input.value);
       expect(text).toContain("https://api.example.com/");
       // The rig reads members from a text: give it those of the action.
       const { body, extras } = request;
       const json = extras.bodyKind === "form" ? formJson(body ?? "") : body;
       const isText = extras.bodyKind === "text" || extras.bodyKind === "base64";
-      if (!isText) expect(input.textOf("json")).toBe(json ?? "");
+      if (!isText) expect(input.bodyText("json")).toBe(json ?? "");
       expect(again(text).request).toMatchObject({ title: request.title, extras });
     }
   });

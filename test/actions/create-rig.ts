@@ -16,9 +16,9 @@ export function rigCreate() {
     const scan = scanJson(new TextEncoder().encode(text));
     if (scan !== "plain" && scan !== "exact") throw new Error(scan);
     const value: unknown = JSON.parse(text);
-    const textOf = (member: "body" | "json" | "form") =>
+    const bodyText = (member: "body" | "json" | "form") =>
       (member === "body" ? memberText : orderedMemberText)({ value, text, scan }, member);
-    return check({ value, textOf, idempotencyKey: null, role: "agent", now: NOON, ...rest });
+    return check({ value, bodyText, idempotencyKey: null, role: "agent", now: NOON, ...rest });
   };
 }
 

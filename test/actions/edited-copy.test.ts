@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { METADATA_NAMES_MAX } from "../../src/core/limits.ts";
 import type { Action } from "../../src/core/action.ts";
 import { metadataOfCopy, editedCopy, type EditedFields, fieldsToEdit } from "../../src/actions/edited-copy.ts";
-import { maskOf } from "../../src/receipts/mask-rules.ts";
+import { maskFor } from "../../src/receipts/mask-rules.ts";
 import { anAction } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 
@@ -29,7 +29,7 @@ const actionIn = (edited: ReturnType<typeof editedCopy>) => {
 
 describe("the fields to edit", () => {
   test("have the mask that the tests below put elsewhere", () => {
-    expect(fieldsToEdit(anAction(SECRETIVE)).headers).toContain(maskOf(SECRET, "Bearer token"));
+    expect(fieldsToEdit(anAction(SECRETIVE)).headers).toContain(maskFor(SECRET, "Bearer token"));
   });
 
   test("show no secret, and the same of an action without any", () => {
@@ -103,7 +103,7 @@ describe("an edited copy", () => {
     ["a hidden value for another host", { url: "https://evil.example/" }, ["url"]],
     ["a mask that hides nothing here", { body: '{"a":"••••(password,9-chars)"}' }, ["body"]],
     ["a mask alone", { title: "••••" }, ["title"]],
-    ["the mask of one header in another", { headers: `X-Mine: ${maskOf(SECRET, "Bearer token")}` }, ["headers"]],
+    ["the mask of one header in another", { headers: `X-Mine: ${maskFor(SECRET, "Bearer token")}` }, ["headers"]],
     ["a header twice", { headers: "A: 1\nA: 2" }, ["headers"]],
     ["a line that is no header", { headers: "A" }, ["headers"]],
     ["what is no JSON", { body: "{" }, ["body"]],

@@ -5,15 +5,15 @@ import { parseExtras } from "../../src/core/extras-schema.ts";
 import { anAction } from "../support/factory.ts";
 import { testSecrets } from "../support/store.ts";
 
-const hashOf = (text: string) => testSecrets.hash(text);
+const hashText = (text: string) => testSecrets.hash(text);
 
 const request = anAction({ approve: true, headers: { "X-Plan": "a" }, body: '{"n":1.0}' });
 
-const approved = { ...request, approvedDigest: requestDigest(request, hashOf) };
+const approved = { ...request, approvedDigest: requestDigest(request, hashText) };
 
 test("what was approved may be sent, in every attempt of its run", () => {
-  expect(matchesApproval(approved, hashOf)).toBe(true);
-  expect(matchesApproval({ ...approved, attempts: 3, status: "active", revision: 9 }, hashOf)).toBe(true);
+  expect(matchesApproval(approved, hashText)).toBe(true);
+  expect(matchesApproval({ ...approved, attempts: 3, status: "active", revision: 9 }, hashText)).toBe(true);
 });
 
 test.each([
@@ -28,25 +28,25 @@ test.each([
   ["another callback", { callback: "https://evil.example/" }],
   ["no approval at all", { approvedDigest: null }],
 ])("%s may not", (_what, altered) => {
-  expect(matchesApproval({ ...approved, ...altered }, hashOf)).toBe(false);
+  expect(matchesApproval({ ...approved, ...altered }, hashText)).toBe(false);
 });
 
 test("what was approved before digests covered the callback is still sent, and nothing else is", () => {
   const { method, url, headers, body } = request;
-  const approvedDigest = hashOf(JSON.stringify([method, url, Object.entries(headers ?? {}), body]));
-  expect(matchesApproval({ ...request, approvedDigest }, hashOf)).toBe(true);
-  expect(matchesApproval({ ...request, approvedDigest, callback: "https://h.example/" }, hashOf)).toBe(true);
-  expect(matchesApproval({ ...request, approvedDigest, body: "7" }, hashOf)).toBe(false);
-  expect(matchesApproval({ ...request, approvedDigest: `2:${approvedDigest}` }, hashOf)).toBe(false);
+  const approvedDigest = hashText(JSON.stringify([method, url, Object.entries(headers ?? {}), body]));
+  expect(matchesApproval({ ...request, approvedDigest }, hashText)).toBe(true);
+  expect(matchesApproval({ ...request, approvedDigest, callback: "https://h.example/" }, hashText)).toBe(true);
+  expect(matchesApproval({ ...request, approvedDigest, body: "7" }, hashText)).toBe(false);
+  expect(matchesApproval({ ...request, approvedDigest: `2:${approvedDigest}` }, hashText)).toBe(false);
 });
 
 test("what was approved with a credential may not be sent with another one, or without", () => {
   const credential = { id: "crd_1", name: "a", kind: "bearer" as const, hosts: ["h.example"] };
   const own = anAction({ approve: true, extras: { credential } });
-  const approvedOwn = { ...own, approvedDigest: requestDigest(own, hashOf) };
+  const approvedOwn = { ...own, approvedDigest: requestDigest(own, hashText) };
   const other = { ...credential, id: "crd_2" };
   const mayBeSent = [own.extras, { credential: other }, NO_EXTRAS].map((extras) =>
-    matchesApproval({ ...approvedOwn, extras }, hashOf),
+    matchesApproval({ ...approvedOwn, extras }, hashText),
   );
   expect(mayBeSent).toEqual([true, false, false]);
 });
@@ -60,7 +60,7 @@ test("what needs no approval is not looked at", () => {
 
 describe("the digest of a body that is no JSON object", () => {
   const text = anAction({ approve: true, body: "a=1", extras: { bodyKind: "text" } });
-  const approvedText = { ...text, approvedDigest: requestDigest(text, hashOf) };
+  const approvedText = { ...text, approvedDigest: requestDigest(text, hashText) };
 
   test.each([
     ["as a form", { extras: { bodyKind: "form" as const } }],
@@ -69,29 +69,29 @@ describe("the digest of a body that is no JSON object", () => {
     ["with another Content-Type", { headers: { "Content-Type": "text/html" } }],
     ["with another text", { body: "a=2" }],
   ])("covers what it is: %s it may not be sent", (_what, altered) => {
-    expect(matchesApproval(approvedText, hashOf)).toBe(true);
-    expect(matchesApproval({ ...approvedText, ...altered }, hashOf)).toBe(false);
+    expect(matchesApproval(approvedText, hashText)).toBe(true);
+    expect(matchesApproval({ ...approvedText, ...altered }, hashText)).toBe(false);
   });
 
   test("does not cover what the requester says of it", () => {
     const said = { title: "Another", extras: { ...text.extras, reason: "x", metadata: { a: "b" } } };
-    expect(matchesApproval({ ...approvedText, ...said }, hashOf)).toBe(true);
+    expect(matchesApproval({ ...approvedText, ...said }, hashText)).toBe(true);
   });
 
   test("is no digest of earlier versions, which knew no such bodies", () => {
     const { method, url, headers, body, callback } = text;
     const parts = [method, url, Object.entries(headers ?? {}), body];
-    const first = hashOf(JSON.stringify(parts));
-    const second = `2:${hashOf(JSON.stringify([...parts, callback]))}`;
+    const first = hashText(JSON.stringify(parts));
+    const second = `2:${hashText(JSON.stringify([...parts, callback]))}`;
     for (const approvedDigest of [first, second])
-      expect(matchesApproval({ ...text, approvedDigest }, hashOf)).toBe(false);
+      expect(matchesApproval({ ...text, approvedDigest }, hashText)).toBe(false);
   });
 });
 
 describe("the digest of an action with members that this version doesn't know", () => {
   const from = (text: string) => parseExtras(text) ?? NO_EXTRAS;
   const newer = anAction({ approve: true, extras: from('{"reason":"x","b":[1],"a":"y"}') });
-  const approvedNewer = { ...newer, approvedDigest: requestDigest(newer, hashOf) };
+  const approvedNewer = { ...newer, approvedDigest: requestDigest(newer, hashText) };
 
   test.each([
     ["another value", '{"reason":"x","b":[2],"a":"y"}'],
@@ -99,25 +99,25 @@ describe("the digest of an action with members that this version doesn't know", 
     ["one member more", '{"reason":"x","b":[1],"a":"y","c":null}'],
     ["none of them", '{"reason":"x"}'],
   ])("covers them: with %s it may not be sent", (_what, text) => {
-    expect(matchesApproval(approvedNewer, hashOf)).toBe(true);
-    expect(matchesApproval({ ...approvedNewer, extras: from(text) }, hashOf)).toBe(false);
+    expect(matchesApproval(approvedNewer, hashText)).toBe(true);
+    expect(matchesApproval({ ...approvedNewer, extras: from(text) }, hashText)).toBe(false);
   });
 
   test("covers everything else as before, and no order of members", () => {
-    expect(matchesApproval({ ...approvedNewer, extras: from('{"a":"y","b":[1]}') }, hashOf)).toBe(true);
-    expect(matchesApproval({ ...approvedNewer, url: `${newer.url}/7` }, hashOf)).toBe(false);
+    expect(matchesApproval({ ...approvedNewer, extras: from('{"a":"y","b":[1]}') }, hashText)).toBe(true);
+    expect(matchesApproval({ ...approvedNewer, url: `${newer.url}/7` }, hashText)).toBe(false);
     const text = { ...newer, body: "a", extras: from('{"bodyKind":"text","a":"y"}') };
-    const approvedText = { ...text, approvedDigest: requestDigest(text, hashOf) };
-    expect(matchesApproval({ ...approvedText, extras: from('{"bodyKind":"form","a":"y"}') }, hashOf)).toBe(false);
+    const approvedText = { ...text, approvedDigest: requestDigest(text, hashText) };
+    expect(matchesApproval({ ...approvedText, extras: from('{"bodyKind":"form","a":"y"}') }, hashText)).toBe(false);
   });
 
   test("is another one than that of earlier versions, whose approvals hold for nothing that they didn't know", () => {
     for (const known of [{}, { bodyKind: "text" as const }]) {
       const before = anAction({ approve: true, body: "a", extras: known });
-      const approvedDigest = requestDigest(before, hashOf);
+      const approvedDigest = requestDigest(before, hashText);
       const altered = { ...before, approvedDigest, extras: { ...known, ...from('{"a":"y"}') } };
-      expect(matchesApproval({ ...before, approvedDigest }, hashOf)).toBe(true);
-      expect(matchesApproval(altered, hashOf)).toBe(false);
+      expect(matchesApproval({ ...before, approvedDigest }, hashText)).toBe(true);
+      expect(matchesApproval(altered, hashText)).toBe(false);
     }
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { awaitsRunAt, isExpired, nextRetryAt, extrasText, ownRetrySettings } from "../../src/core/action.ts";
-import { approve, type Change, expireUnsent, operationsOf, retry, sendNow } from "../../src/core/changes.ts";
+import { approve, type Change, expireUnsent, allowedOperations, retry, sendNow } from "../../src/core/changes.ts";
 import { differs } from "../../src/core/dedupe.ts";
 import { parseExtras } from "../../src/core/extras-schema.ts";
 import { settle } from "../../src/core/settle.ts";
@@ -88,8 +88,11 @@ describe("an action that expires", () => {
     expect(codeOf(retry(cancelled, input(HOUR)))).toBe("not_retryable");
     expect(codeOf(retry(cancelled, input(HOUR - 1)))).toBe("changed");
     expect(codeOf(approve(held({ expiresAt }), { ...input(HOUR), digest: "d" }))).toBe("not_approvable");
-    expect([operationsOf(cancelled, later(0)), operationsOf(cancelled, later(HOUR))]).toEqual([["retry"], []]);
-    expect(operationsOf(held({ expiresAt }), later(HOUR))).toEqual(["cancel"]);
+    expect([allowedOperations(cancelled, later(0)), allowedOperations(cancelled, later(HOUR))]).toEqual([
+      ["retry"],
+      [],
+    ]);
+    expect(allowedOperations(held({ expiresAt }), later(HOUR))).toEqual(["cancel"]);
     expect([isExpired(cancelled, later(HOUR - 1)), isExpired(anAction({}), later(HOUR))]).toEqual([false, false]);
   });
 });

@@ -21,7 +21,7 @@ import { readConfig } from "../../src/config/config.ts";
 import { RESEAL_ROWS_MAX } from "../../src/core/limits.ts";
 import { systemIds } from "../../src/core/ids.ts";
 import type { Store } from "../../src/core/store.ts";
-import { KEY_FACTS, keyIdOf, readNextKey, makeNextKey } from "../../src/crypto/master-key.ts";
+import { KEY_FACTS, masterKeyId, readNextKey, makeNextKey } from "../../src/crypto/master-key.ts";
 import { bytesOfDatabase, fillDatabase, rotateKeyOf, readThroughKey, refusalOf } from "../key-files.ts";
 import { openEncryptedStore } from "../../src/app/encrypted-store.ts";
 import { openStoreAt, temporaryFolder } from "../support/store.ts";
@@ -40,7 +40,7 @@ describe("a new master key", () => {
   test("seals everything, and what was read, signed and sent with a link stays what it is", async () => {
     await using folder = await filled(2 * RESEAL_ROWS_MAX + 7);
     const { keyFile } = folder;
-    const oldId = keyIdOf(keyIn(keyFile));
+    const oldId = masterKeyId(keyIn(keyFile));
     expect(bytesOfDatabase(folder.path)).toContain(`${oldId}.`);
 
     const rotated = await rotateKeyOf(folder.path);
@@ -49,12 +49,12 @@ describe("a new master key", () => {
       count: 2 * RESEAL_ROWS_MAX + 7 + 2 + 1,
       unopened: 0,
       named: [],
-      newKeyId: keyIdOf(keyIn(keyFile)),
+      newKeyId: masterKeyId(keyIn(keyFile)),
       keptFile: `${keyFile}.${oldId}`,
     });
     expect(rotated.newKeyId).not.toBe(oldId);
     expect(bytesOfDatabase(folder.path)).not.toContain(`${oldId}.`);
-    expect(keyIdOf(keyIn(`${keyFile}.${oldId}`))).toBe(oldId);
+    expect(masterKeyId(keyIn(`${keyFile}.${oldId}`))).toBe(oldId);
     expect(await readThroughKey(folder.path)).toEqual(folder.before);
     const modes = readdirSync(folder.path).map((name) => statSync(join(folder.path, name)).mode & 0o777);
     expect(new Set(modes)).toEqual(new Set([0o600]));
@@ -98,7 +98,7 @@ describe("a new master key", () => {
       if (!isBesideFile) renameSync(folder.keyFile, keyFile);
       const env = { DATABASE_URL: `file:${link}` };
       const { newKeyId } = await rotateKeyOf(folder.path, {}, env);
-      expect(keyIdOf(keyIn(keyFile))).toBe(newKeyId);
+      expect(masterKeyId(keyIn(keyFile))).toBe(newKeyId);
       expect(await readThroughKey(folder.path, env)).toEqual(folder.before);
       if (isBesideFile) expect(await readThroughKey(folder.path)).toEqual(folder.before);
       else expect(readdirSync(folder.path).some((name) => name.endsWith(".key"))).toBe(false);
@@ -123,7 +123,11 @@ describe("a new master key", () => {
     const [old, next] = [newKeyText(), newKeyText()];
     await using folder = await filled(3, { SECRET_KEY: old });
     const rotated = await rotateKeyOf(folder.path, { newKey: readKey(next) }, { SECRET_KEY: old });
-    expect(rotated).toMatchObject({ count: 6, keptFile: null, newKeyId: keyIdOf(readKey(next) ?? new Uint8Array()) });
+    expect(rotated).toMatchObject({
+      count: 6,
+      keptFile: null,
+      newKeyId: masterKeyId(readKey(next) ?? new Uint8Array()),
+    });
     expect(await readThroughKey(folder.path, { SECRET_KEY: next })).toEqual(folder.before);
     expect(await refusalOf(readThroughKey(folder.path, { SECRET_KEY: old }))).toContain(
       "The master key is not the one",
@@ -268,7 +272,7 @@ describe("a change of the master key that is stopped", () => {
     await using folder = await filled(3);
     expect(await stopAt(folder.path, 99)).toBe(true);
     const { keyFile } = folder;
-    const kept = `${keyFile}.${keyIdOf(keyIn(keyFile))}`;
+    const kept = `${keyFile}.${masterKeyId(keyIn(keyFile))}`;
     linkSync(keyFile, kept);
     expect(await rotateKeyOf(folder.path)).toMatchObject({ count: 0, keptFile: kept });
     expect(await readThroughKey(folder.path)).toEqual(folder.before);
@@ -296,7 +300,7 @@ describe("a change of the master key that is stopped", () => {
     await using folder = await filled(3);
     const next = makeNextKey(folder.keyFile, random);
     expect(await readThroughKey(folder.path)).toEqual(folder.before);
-    expect(await rotateKeyOf(folder.path)).toMatchObject({ newKeyId: keyIdOf(next) });
+    expect(await rotateKeyOf(folder.path)).toMatchObject({ newKeyId: masterKeyId(next) });
     expect(await readThroughKey(folder.path)).toEqual(folder.before);
   });
 });

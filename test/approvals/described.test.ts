@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import type { Action } from "../../src/core/action.ts";
 import { encodeForm } from "../../src/core/body.ts";
 import { maskedFacts, NO_HISTORY } from "../../src/approvals/facts.ts";
-import { digestsOf } from "../../src/core/rejections.ts";
-import { risksOf } from "../../src/approvals/risks.ts";
+import { requestDigests } from "../../src/core/rejections.ts";
+import { findRisks } from "../../src/approvals/risks.ts";
 import { anAction } from "../support/factory.ts";
 import { maskAction } from "../../src/receipts/masked-action.ts";
 
@@ -56,7 +56,7 @@ describe("what an approver is told", () => {
 describe("risks of a body", () => {
   const risks = (action: Partial<Action>) => {
     const request = anAction(action);
-    return risksOf({ ...request, ...NO_HISTORY, seenUrl: request.url }).map(({ name }) => name);
+    return findRisks({ ...request, ...NO_HISTORY, seenUrl: request.url }).map(({ name }) => name);
   };
 
   test.each([
@@ -93,7 +93,7 @@ describe("risks of a body", () => {
 });
 
 describe("the same request, for the count of rejections", () => {
-  const digestOf = (action: Partial<Action>) => digestsOf(anAction(action), (written) => written).digest;
+  const digestOf = (action: Partial<Action>) => requestDigests(anAction(action), (written) => written).digest;
   const json = (body: string): Partial<Action> => ({ body, extras: { bodyKind: "json" } });
 
   test.each([
@@ -135,7 +135,7 @@ describe("the same request, for the count of rejections", () => {
 
 describe("similar requests, for the count of rejections", () => {
   const digestOf = (method: Action["method"], url: string) =>
-    digestsOf(anAction({ method, url }), (written) => written).similar;
+    requestDigests(anAction({ method, url }), (written) => written).similar;
   const one = digestOf("POST", "https://api.example.com/v1/orders/17/refunds?to=ann");
 
   test.each([

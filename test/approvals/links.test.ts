@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createLinksOf } from "../../src/approvals/links.ts";
+import { createMakeLinks } from "../../src/approvals/links.ts";
 import { anAction, later, NOON } from "../support/factory.ts";
 import { openFileStore, testSecrets } from "../support/store.ts";
 
@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 
 test("the links of a run are whole URLs, one for each decision, and end after seven days", async () => {
   await using db = await openFileStore();
-  const linksOf = createLinksOf(db.store.links, testSecrets, baseUrl);
+  const linksOf = createMakeLinks(db.store.links, testSecrets, baseUrl);
   const { approve, reject, expiresAt } = await linksOf(anAction({ approve: true }), NOON);
   expect(approve).toMatch(/^https:\/\/outgate\.example\.com\/a\/[0-9a-z]{26}-a1-[0-9a-f]{64}$/);
   expect(reject).toMatch(/^https:\/\/outgate\.example\.com\/a\/[0-9a-z]{26}-r1-[0-9a-f]{64}$/);
@@ -19,7 +19,7 @@ test("the links of a run are whole URLs, one for each decision, and end after se
 test("made again after a crash they are the same and end at the same time; of the next run they are others", async () => {
   await using db = await openFileStore();
   const action = anAction({ approve: true });
-  const make = () => createLinksOf(db.store.links, testSecrets, baseUrl);
+  const make = () => createMakeLinks(db.store.links, testSecrets, baseUrl);
   const first = await make()(action, NOON);
   await db.restart();
   expect(await make()(action, later(DAY_MS))).toEqual(first);
@@ -31,7 +31,7 @@ test("made again after a crash they are the same and end at the same time; of th
 test("nothing of a link is kept but its hash", async () => {
   await using db = await openFileStore();
   const action = anAction({ approve: true });
-  const { approve } = await createLinksOf(db.store.links, testSecrets, baseUrl)(action, NOON);
+  const { approve } = await createMakeLinks(db.store.links, testSecrets, baseUrl)(action, NOON);
   const token = approve.slice(approve.lastIndexOf("/") + 1);
   const kept = await db.store.links.find({ actionId: action.id, run: 1, decision: "approve" });
   expect(JSON.stringify(kept)).not.toContain(token.slice(-64));

@@ -7,7 +7,7 @@ import {
   groupAlike,
   inReadingOrder,
   outliersIn,
-  rangeOf,
+  numberRange,
   type SeenRequest,
 } from "../../src/approvals/look-alikes.ts";
 import { LOOK_ALIKE_COLUMNS_MAX } from "../../src/core/limits.ts";
@@ -44,7 +44,7 @@ describe("requests that look alike", () => {
       { place: "body", name: "amount", values: ["480", "12", "90"] },
       { place: "body", name: "charge", values: ['"ch_1"', '"ch_2"', '"ch_3"'] },
     ]);
-    expect(rangeOf(group?.differing ?? [])).toEqual({ name: "amount", least: "12", most: "480" });
+    expect(numberRange(group?.differing ?? [])).toEqual({ name: "amount", least: "12", most: "480" });
     expect(commonTitle(REFUNDS.map(({ action }) => action.title))).toBe("Refund … EUR to customer …");
   });
 
@@ -124,7 +124,7 @@ describe("requests that look alike", () => {
     const forms = ["12", "480", "7"].map((amount) =>
       seen({ body: encodeForm([["amount", amount]]), extras: { bodyKind: "form" } }),
     );
-    expect(rangeOf(groupAlike(forms)[0]?.differing ?? [])).toEqual({ name: "amount", least: "7", most: "480" });
+    expect(numberRange(groupAlike(forms)[0]?.differing ?? [])).toEqual({ name: "amount", least: "7", most: "480" });
     const texts = ["a", "b", "c"].map((body) => seen({ body, extras: { bodyKind: "text" } }));
     expect(groupAlike(texts)[0]?.differing).toEqual([{ place: "body", name: "", values: ["a", "b", "c"] }]);
     const numbers = ["1", "1.0", "1e0"].map((n) => seen({ body: `{"n":${n}}` }));
@@ -138,13 +138,13 @@ describe("requests that look alike", () => {
 
 test("the range of a group is of its amount, and never of an id", () => {
   const body = (name: string, ...values: string[]) => ({ place: "body", name, values }) as const;
-  expect(rangeOf([body("customer_id", "1", "2"), body("count", "3", "1"), body("amount", "10", "9")])).toEqual({
+  expect(numberRange([body("customer_id", "1", "2"), body("count", "3", "1"), body("amount", "10", "9")])).toEqual({
     name: "amount",
     least: "9",
     most: "10",
   });
-  expect(rangeOf([body("customer_id", "1", "2")])).toBeNull();
-  expect(rangeOf([{ place: "path", name: "2", values: ["1", "2"] }, body("size", "1", "big")])).toBeNull();
+  expect(numberRange([body("customer_id", "1", "2")])).toBeNull();
+  expect(numberRange([{ place: "path", name: "2", values: ["1", "2"] }, body("size", "1", "big")])).toBeNull();
 });
 
 test("titles without a common word have none", () => {

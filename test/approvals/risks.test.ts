@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { USUAL_BODY_BYTES_MAX } from "../../src/core/limits.ts";
 import { NO_EXTRAS } from "../../src/core/action.ts";
 import { NO_HISTORY } from "../../src/approvals/facts.ts";
-import { type RiskInput, risksOf } from "../../src/approvals/risks.ts";
+import { type RiskInput, findRisks } from "../../src/approvals/risks.ts";
 
 const asked = (members: Partial<RiskInput> = {}): RiskInput => {
   const url = members.url ?? "https://api.example.com/orders";
@@ -29,7 +29,7 @@ const asked = (members: Partial<RiskInput> = {}): RiskInput => {
   };
 };
 
-const textsOf = (members: Partial<RiskInput>) => risksOf(asked(members)).map(({ text }) => text);
+const textsOf = (members: Partial<RiskInput>) => findRisks(asked(members)).map(({ text }) => text);
 
 test("plain letters that the URL percent-encodes are said, decoded", () => {
   expect(textsOf({ url: "https://api.example.com/%64elete?%74o=eve%20x" })).toEqual([
@@ -40,7 +40,7 @@ test("plain letters that the URL percent-encodes are said, decoded", () => {
 test("a usual request has no risks", () => {
   const headers = { Authorization: "Bearer x", Accept: "*/*", SOAPAction: "urn:GetOrder" };
   const body = '{"note":"Größe 10 μs, 5 kΩ, Ελληνικά, Привет, 日本語 abc, 👍🏽 👩\u200d💻","lines":"a\\nПривет\\tb"}';
-  expect(risksOf(asked({ headers, body, reason: "Zwei\nZeilen", callback: "https://api.example.com/news" }))).toEqual(
+  expect(findRisks(asked({ headers, body, reason: "Zwei\nZeilen", callback: "https://api.example.com/news" }))).toEqual(
     [],
   );
 });
@@ -55,7 +55,7 @@ test("an earlier run that was answered after it had ended comes first: a further
   };
   const late = (run: number, responseCode: number) => ({ lateResult: { run, attempt: 1, responseCode, ...response } });
   const keyEnd = { kind: "expired", by: null, agoMs: 60_000 } as const;
-  expect(risksOf(asked({ ...late(1, 200), keyEnd })).map(({ level, text }) => `${level}: ${text}`)).toEqual([
+  expect(findRisks(asked({ ...late(1, 200), keyEnd })).map(({ level, text }) => `${level}: ${text}`)).toEqual([
     "danger: Run 1 was answered 200: the target has done this already.",
     "danger: Key expired 1 min ago.",
   ]);
@@ -71,7 +71,7 @@ test("a key that has ended and an earlier rejection come first, as dangers; simi
   ] as const;
   const hours = (agoH: number) => agoH * 3_600_000;
   const told = (members: Partial<RiskInput>) =>
-    risksOf(asked({ method: "DELETE", ...members })).map(({ level, text }) => `${level}: ${text}`);
+    findRisks(asked({ method: "DELETE", ...members })).map(({ level, text }) => `${level}: ${text}`);
   const deletes = "warning: It deletes: the method is DELETE.";
   expect(told({ keyEnd: { kind: "revoked", by: "user:dana", agoMs: hours(2) }, rejections })).toEqual([
     "danger: Key revoked by dana, 2 h ago.",

@@ -11,9 +11,9 @@ import {
 import {
   type ActivitySlot,
   ActivityTally,
-  firstSlotOf,
+  firstSlot,
   RANGE_NAMES,
-  slotMsOf,
+  slotLengthMs,
   type ActivityPage,
   type ActivityStore,
 } from "../../src/core/activity.ts";
@@ -24,7 +24,7 @@ import {
   mergeHistogramTexts,
   mergeHistograms,
   parseHistogram,
-  percentilesOf,
+  findPercentiles,
   withoutHistograms,
 } from "../../src/core/histogram.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
@@ -46,7 +46,7 @@ describe("a histogram", () => {
   test("knows every duration within 3 %, and those below 32 ms exactly", () => {
     assert(
       property(integer({ min: 0, max: 2 ** 31 }), (ms) => {
-        const [found = -1] = percentilesOf(histogramOf(ms), [0.5]);
+        const [found = -1] = findPercentiles(histogramOf(ms), [0.5]);
         expect(Math.abs(found - ms)).toBeLessThanOrEqual(ms < 32 ? 0 : ms / 32);
       }),
     );
@@ -58,7 +58,7 @@ describe("a histogram", () => {
       property(durations, durations, (some, others) => {
         const stored = [some, others].map((each) => parseHistogram(histogramText(histogramOf(...each))));
         const shares = [0.1, 0.5, 0.95, 1];
-        const found = percentilesOf(mergeHistograms(stored), shares);
+        const found = findPercentiles(mergeHistograms(stored), shares);
         const ordered = [...some, ...others].toSorted((a, b) => a - b);
         const exact = shares.map((share) => ordered[Math.ceil(ordered.length * share) - 1] ?? 0);
         for (const [at, ms] of exact.entries()) {
@@ -86,10 +86,10 @@ describe("the slots", () => {
   test("of every range end with the one that is not over, and begin on the hour", () => {
     for (const range of RANGE_NAMES) {
       const { slotMinutes, slots } = OVERVIEW_RANGES[range];
-      const first = firstSlotOf(range, later(MINUTE_MS / 2));
-      expect(first.getTime() % slotMsOf(slotMinutes)).toBe(0);
-      const end = first.getTime() + slots * slotMsOf(slotMinutes);
-      expect([end > later(MINUTE_MS / 2).getTime(), end - slotMsOf(slotMinutes) <= NOON.getTime()]).toEqual([
+      const first = firstSlot(range, later(MINUTE_MS / 2));
+      expect(first.getTime() % slotLengthMs(slotMinutes)).toBe(0);
+      const end = first.getTime() + slots * slotLengthMs(slotMinutes);
+      expect([end > later(MINUTE_MS / 2).getTime(), end - slotLengthMs(slotMinutes) <= NOON.getTime()]).toEqual([
         true,
         true,
       ]);
@@ -142,7 +142,7 @@ describe("the slots", () => {
       lastError: "No.",
       lastFailedAt: later(9),
     });
-    expect(percentilesOf(host?.latency ?? new Map(), [0, 1])).toEqual([10, 30]);
+    expect(findPercentiles(host?.latency ?? new Map(), [0, 1])).toEqual([10, 30]);
     // What was loaded is not written to.
     expect(before.changed.filter(isOfHour)[1]).toMatchObject({ attempts: 1 });
   });
@@ -341,12 +341,12 @@ test("figures are deleted when no range shows them, or their actions are gone", 
   };
   await createPruneActivity({ prune }, null)(NOON, NEVER);
   expect(pruned.map(([minutes]) => minutes)).toEqual([1, 1, 30, 180, 720]);
-  expect(pruned[4]).toEqual([720, firstSlotOf("30d", NOON)]);
+  expect(pruned[4]).toEqual([720, firstSlot("30d", NOON)]);
   pruned.length = 0;
   await createPruneActivity({ prune }, 2)(NOON, NEVER);
   expect(pruned.map(([, before]) => before)).toEqual([
-    firstSlotOf("1h", NOON),
-    firstSlotOf("24h", NOON),
+    firstSlot("1h", NOON),
+    firstSlot("24h", NOON),
     later(-2 * DAY_MS),
     later(-2 * DAY_MS),
   ]);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { alertDue } from "../../src/core/credential.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { aCredential, later, NOON } from "../support/factory.ts";
-import { alertEvent, alertOf } from "../../src/core/notification-events.ts";
+import { alertEvent, parseAlert } from "../../src/core/notification-events.ts";
 
 const END = later(90 * DAY_MS);
 
@@ -30,7 +30,7 @@ test("nothing is told of one without an end, and of a short one only that it has
 
 test("an event names the alert, and other events name none", () => {
   const alert = { stage: "expiring", expiresAt: END } as const;
-  expect(alertOf(alertEvent(alert, 12))).toEqual(alert);
+  expect(parseAlert(alertEvent(alert, 12))).toEqual(alert);
   for (const event of ["approval", "invited", "requested:chn_1", "credential_expired", "credential_gone:1:1"])
-    expect(alertOf(event)).toBeNull();
+    expect(parseAlert(event)).toBeNull();
 });

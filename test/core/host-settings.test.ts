@@ -53,16 +53,16 @@ describe("what applies to an attempt", () => {
     );
     await known.reload();
     const backoff = { baseMs: 100, capMs: 100 };
-    expect(known.retrySettingsOf({ ...CALLED, extras: {} })).toEqual({ timeoutMs: 20_000, backoff, giveUpOn: [] });
+    expect(known.retrySettings({ ...CALLED, extras: {} })).toEqual({ timeoutMs: 20_000, backoff, giveUpOn: [] });
     const own = { ...NO_RETRY_SETTINGS, timeoutMs: 5_000, giveUpOn: [401] };
-    expect(known.retrySettingsOf({ ...CALLED, extras: { timeoutMs: 5_000, giveUpOn: [401] } })).toEqual({
+    expect(known.retrySettings({ ...CALLED, extras: { timeoutMs: 5_000, giveUpOn: [401] } })).toEqual({
       timeoutMs: 5_000,
       backoff,
       giveUpOn: [401],
     });
-    const other = known.retrySettingsOf({ ...CALLED, host: "a.example:8443", extras: {} });
+    const other = known.retrySettings({ ...CALLED, host: "a.example:8443", extras: {} });
     expect(other).toEqual({ timeoutMs: 10_000, backoff, giveUpOn: ["4xx"] });
-    expect(known.retrySettingsOf({ ...CALLED, accountId: "acc_three", extras: {} })).toBe(SERVER);
+    expect(known.retrySettings({ ...CALLED, accountId: "acc_three", extras: {} })).toBe(SERVER);
     expect(effectiveRetrySettings(SERVER, [own])).toEqual({ ...SERVER, timeoutMs: 5_000, giveUpOn: [401] });
   });
 
@@ -77,8 +77,8 @@ describe("what applies to an attempt", () => {
     store.rows = [row("a.example", { maxConcurrent: 3 }, OTHER_ACCOUNT)];
     store.at = "2";
     await known.reload();
-    expect(known.limitsOf(CALLED)).toEqual({ maxConcurrent: null, maxPerSecond: null });
-    expect(known.limitsOf({ ...CALLED, accountId: OTHER_ACCOUNT }).maxConcurrent).toBe(3);
+    expect(known.findLimits(CALLED)).toEqual({ maxConcurrent: null, maxPerSecond: null });
+    expect(known.findLimits({ ...CALLED, accountId: OTHER_ACCOUNT }).maxConcurrent).toBe(3);
     // The account without settings too.
     expect(changed.splice(0).slice(1).toSorted()).toEqual([ACCOUNT, OTHER_ACCOUNT].toSorted());
     store.rows = [...store.rows, row("b.example", { maxConcurrent: 1 })];
@@ -93,10 +93,10 @@ describe("what applies to an attempt", () => {
     await known.reload();
     store.rows = [row("a.example", { maxPerSecond: 5 })];
     await known.refresh(ACCOUNT);
-    expect(known.limitsOf(CALLED).maxPerSecond).toBe(5);
+    expect(known.findLimits(CALLED).maxPerSecond).toBe(5);
     store.rows = [];
     await known.refresh(ACCOUNT);
-    expect(known.limitsOf(CALLED).maxPerSecond).toBeNull();
+    expect(known.findLimits(CALLED).maxPerSecond).toBeNull();
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { budgetSpent, expiryIssues, limitRefusal, readHosts, dayOf } from "../../src/core/key-limits.ts";
+import { budgetSpent, expiryIssues, limitRefusal, readHosts, utcDay } from "../../src/core/key-limits.ts";
 import { KEY_EXPIRY_YEARS_MAX } from "../../src/core/limits.ts";
 import { aRequest, later, NOON } from "../support/factory.ts";
 
@@ -86,5 +86,5 @@ test("a key ends in the future, and within ten years", () => {
   for (const end of [NOON, later(-1), later(KEY_EXPIRY_YEARS_MAX * year + 1), new Date(Number.NaN)]) {
     expect(expiryIssues(end, NOON).map(({ field }) => field)).toEqual(["expires_at"]);
   }
-  expect([dayOf(NOON), dayOf(later(43_199_999)), dayOf(later(43_200_000))]).toEqual([20_516, 20_516, 20_517]);
+  expect([utcDay(NOON), utcDay(later(43_199_999)), utcDay(later(43_200_000))]).toEqual([20_516, 20_516, 20_517]);
 });

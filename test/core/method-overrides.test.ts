@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { methodOverrides, methodsOf, OTHER_METHOD } from "../../src/core/method-overrides.ts";
+import { methodOverrides, namedMethods, OTHER_METHOD } from "../../src/core/method-overrides.ts";
 import { aRequest } from "../support/factory.ts";
 import { quickestMs } from "../support/core.ts";
 import { GROWTH_MAX, growthOf } from "../support/growth.ts";
@@ -59,7 +59,7 @@ describe("another method is found in", () => {
   ])("%s", (_name, members) => {
     const found = methodOverrides(aRequest(members));
     expect(found.map(({ method }) => method)).toContain("DELETE");
-    expect(methodsOf(aRequest({ ...members, method: "POST" }))).toContain("POST");
+    expect(namedMethods(aRequest({ ...members, method: "POST" }))).toContain("POST");
   });
 
   test("a value that is no known method, which counts as none that is allowed", () => {

@@ -54,7 +54,7 @@ test("a pause of a host covers its lanes and no key of the same name, and one of
   const paused = new ActivePauses({ inForce: () => Promise.resolve(rows) });
   await paused.reload();
   const { accountId } = aPause();
-  const idOf = (keyId: string, host: string) => paused.pauseOf({ accountId, keyId, host })?.id;
+  const idOf = (keyId: string, host: string) => paused.findPause({ accountId, keyId, host })?.id;
   expect([idOf("key_a", "a.example"), idOf("a.example", "b.example"), idOf("key_a", "key_b")]).toEqual([
     "pau_h",
     undefined,
@@ -93,7 +93,7 @@ test("a slow read of all pauses does not overwrite a newer one of an account", a
   slow.resolve();
   await Promise.all([loaded, written]);
   expect(reads).toEqual([null, pause.accountId]);
-  expect(paused.pauseOf(scope)).toEqual(pause);
+  expect(paused.findPause(scope)).toEqual(pause);
 });
 
 test("a pause that could not be written stops nothing any more by the time its listener hears of it", async () => {

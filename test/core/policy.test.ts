@@ -3,7 +3,7 @@ import { HELD_PER_KEY_MAX, REJECTION_WINDOW_MS, REPEATS_PER_REJECTION_MAX } from
 import type { Action } from "../../src/core/action.ts";
 import { type Caller, type Hold, HOLDS, NO_KEY_LIMITS, ROLES } from "../../src/core/roles.ts";
 import {
-  creatorOf,
+  limitedCreator,
   creatorOfCopy,
   decide,
   isNamedIn,
@@ -11,7 +11,7 @@ import {
   mayCallBack,
   mayMail,
   NO_COUNTS,
-  refusalOf,
+  createRefusal,
 } from "../../src/core/policy.ts";
 import { policyOfHold, policyOfRuling, type Ruling } from "../../src/core/action-policy.ts";
 import type { DomainError } from "../../src/core/domain-error.ts";
@@ -32,7 +32,7 @@ const MAIL = { notifyEmail: "a@b.c" };
 const aCreate = (overrides: Partial<CreateFacts> = {}, request: Partial<CreateFacts["request"]> = {}): CreateFacts => ({
   operation: "create",
   caller: AGENT,
-  creator: creatorOf(overrides.caller ?? AGENT),
+  creator: limitedCreator(overrides.caller ?? AGENT),
   recipients: { callbackHosts: [], approvers: [], isMember: false },
   sync: false,
   ruling: null,
@@ -149,7 +149,11 @@ describe("the policy decides", () => {
     ["a retry of a listed one", aRetry({ caller: POSTS, callbackHosts: LISTED.callbackHosts }, CALLBACK), "allow"],
     ["a retry by a key without both", aRetry({ callbackHosts: null }, CALLBACK), "allow"],
     ["a listed callback", aCreate({ caller: WRITES, recipients: LISTED }, CALLBACK), "hold: key"],
-    ["a person's resend, for a held key", aCreate({ caller: OWNER, creator: creatorOf(WRITES) }, CALLBACK), UNLISTED],
+    [
+      "a person's resend, for a held key",
+      aCreate({ caller: OWNER, creator: limitedCreator(WRITES) }, CALLBACK),
+      UNLISTED,
+    ],
 
     ["a stranger's address from an agent", aCreate({}, MAIL), "refuse: validation_error notify.email"],
     ["a member's address", aCreate({ recipients: MEMBER }, MAIL), "allow"],
@@ -244,7 +248,7 @@ describe("the policy decides", () => {
 
   test("the error of a create that the store refused", () => {
     const of = (refusal: CreateRefusal) =>
-      refused(refusalOf(refusal, aCreate({ caller: LIMITED, ...REFUSES_IT }), NOON));
+      refused(createRefusal(refusal, aCreate({ caller: LIMITED, ...REFUSES_IT }), NOON));
     expect(of({ kind: "refused" })).toBe("refuse: forbidden");
     for (const refusal of [
       { kind: "rules_changed" },

@@ -13,7 +13,7 @@ import {
   type Role,
   ROLES,
   type ScopedCaller,
-  viewOf,
+  callerView,
 } from "../../src/core/roles.ts";
 
 /** Which role has which permissions. */
@@ -89,26 +89,26 @@ test("the table of scopes has every role with every scope", () => {
 // Whether a role may change anything at all is the matter of `authorize`.
 test.each(RULES)("role %s, scope %s: sees whole %p, may change %p", (role, scope, whole, changes) => {
   const of = viewer(role, scope);
-  expect(WHOSE.filter((whose) => viewOf(of, ACTIONS[whose]) === "whole")).toEqual([...whole]);
+  expect(WHOSE.filter((whose) => callerView(of, ACTIONS[whose]) === "whole")).toEqual([...whole]);
   expect(WHOSE.filter((whose) => mayChange(of, ACTIONS[whose]))).toEqual([...changes]);
 });
 
 describe("an agent", () => {
   test("whose scope nobody has said acts on its own actions alone", () => {
     const { scope: _, replaced: _none, ...bare } = viewer("agent", "own");
-    expect(WHOSE.filter((whose) => viewOf(bare, ACTIONS[whose]) === "whole")).toEqual(["own"]);
+    expect(WHOSE.filter((whose) => callerView(bare, ACTIONS[whose]) === "whole")).toEqual(["own"]);
     expect(WHOSE.filter((whose) => mayChange(bare, ACTIONS[whose]))).toEqual(["own"]);
   });
 
   test("is not taken for a key by its name", () => {
     const namesake = { keyId: "key_a", createdBy: "key:b" } as const;
-    expect(viewOf(viewer("agent", "own"), namesake)).toBe("public");
+    expect(callerView(viewer("agent", "own"), namesake)).toBe("public");
   });
 
   test("without a key acts on what its like created, and on nothing of a key or of a person", () => {
     const local: ScopedCaller = { role: "agent", keyId: null, actor: "key:stdio" };
-    expect(viewOf(local, { keyId: "", createdBy: "key:stdio" })).toBe("whole");
-    expect(viewOf(local, { keyId: "key_a", createdBy: "key:stdio" })).toBe("public");
+    expect(callerView(local, { keyId: "", createdBy: "key:stdio" })).toBe("whole");
+    expect(callerView(local, { keyId: "key_a", createdBy: "key:stdio" })).toBe("public");
     expect(mayChange(local, { keyId: "", createdBy: "user:ann@example.com" })).toBe(false);
   });
 

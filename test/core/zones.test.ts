@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { periodOf } from "../../src/core/zones.ts";
+import { periodAt } from "../../src/core/zones.ts";
 
 describe("an hour, a day and a month of a zone", () => {
   const period = (per: "hour" | "day" | "month", times: readonly string[], zone = "Europe/Berlin") =>
-    new Set(times.map((time) => periodOf(new Date(time), per, zone))).size;
+    new Set(times.map((time) => periodAt(new Date(time), per, zone))).size;
 
   test("begin and end by its clocks", () => {
     expect(period("day", ["2026-03-03T23:00:00Z", "2026-03-04T22:59:59.999Z"])).toBe(1);

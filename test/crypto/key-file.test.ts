@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type KeyPlaces, keyFileOf, loadMasterKey } from "../../src/crypto/master-key.ts";
+import { type KeyPlaces, keyFileFor, loadMasterKey } from "../../src/crypto/master-key.ts";
 
 let folder = "";
 
@@ -21,7 +21,7 @@ let keyFile = "";
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "outgate-key-"));
-  keyFile = keyFileOf(join(folder, "outgate.db"));
+  keyFile = keyFileFor(join(folder, "outgate.db"));
 });
 
 afterEach(() => rmSync(folder, { recursive: true }));
@@ -48,11 +48,11 @@ test("the setting comes before the file, and makes none", () => {
 test("a new key lies beside the file that a link leads to, where every name of the file finds it", () => {
   const [path, link] = [join(folder, "real.db"), join(folder, "link.db")];
   symlinkSync("real.db", link);
-  const { bytes } = load({ keyFile: keyFileOf(link) });
+  const { bytes } = load({ keyFile: keyFileFor(link) });
   writeFileSync(path, "a database");
   expect(readdirSync(folder).toSorted()).toEqual(["link.db", "real.db", "real.db.key"]);
   for (const name of [path, link]) {
-    expect(load({ keyFile: keyFileOf(name), databaseExists: true }).bytes).toEqual(bytes);
+    expect(load({ keyFile: keyFileFor(name), databaseExists: true }).bytes).toEqual(bytes);
   }
 });
 
@@ -62,10 +62,10 @@ test("a key that an earlier version made beside a link is still the key", () => 
   symlinkSync("real.db", link);
   const { bytes } = load();
   renameSync(keyFile, `${link}.key`);
-  expect(load({ keyFile: keyFileOf(link), databaseExists: true }).bytes).toEqual(bytes);
+  expect(load({ keyFile: keyFileFor(link), databaseExists: true }).bytes).toEqual(bytes);
   // A second one beside the file, of whatever origin, changes nothing for those who start by the link.
-  load({ keyFile: keyFileOf(path) });
-  expect(load({ keyFile: keyFileOf(link), databaseExists: true }).bytes).toEqual(bytes);
+  load({ keyFile: keyFileFor(path) });
+  expect(load({ keyFile: keyFileFor(link), databaseExists: true }).bytes).toEqual(bytes);
 });
 
 test("the folder is made when it is missing", () => {

@@ -86,7 +86,7 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
   ["create that its dedupe key matches", on(createBound), "action_keys actions actions_held_by_key"],
   ["find", on((actions) => actions.find(ACCOUNT, "act_x")), "actions"],
   ["find by id", on((actions) => actions.findById("act_x")), "actions"],
-  ["holder of a key", on((actions) => actions.holderOf(ACCOUNT, "dedupe", "d", NOON)), "action_keys actions"],
+  ["holder of a key", on((actions) => actions.keyHolder(ACCOUNT, "dedupe", "d", NOON)), "action_keys actions"],
   [
     "claim",
     on(async (actions) => claimed(actions, await createdAction(actions))),
@@ -207,7 +207,7 @@ export const OPERATIONS: readonly (readonly [name: string, run: Operation, index
   ["link", ({ links }) => links.find(LINK), "approval_links"],
   ["account", ({ accounts }) => accounts.find("acc_x"), "accounts"],
   ["person", ({ people }) => people.find("ann@example.com"), "members_by_person people_email_key_unique"],
-  ["name and address of an account", ({ people }) => people.labelOf("acc_x"), "accounts members_by_account people"],
+  ["name and address of an account", ({ people }) => people.findLabel("acc_x"), "accounts members_by_account people"],
   ["session", ({ people }) => people.session("x", NOON), "members members_by_person people sessions"],
   [
     "what an account does",
@@ -339,7 +339,7 @@ function failedSince(search: Partial<Search> = {}): ActionQuery {
 async function countActivity({ activity }: Store): Promise<void> {
   const tally = new ActivityTally(NOON);
   tally.add(aGroup());
-  await activity.stored(tally.slotsOf([aGroup()]));
+  await activity.stored(tally.slotsFor([aGroup()]));
   await activity.put({ from: 0, to: 1, rows: tally.changed, steps: [] });
 }
 

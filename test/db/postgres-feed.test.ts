@@ -139,7 +139,7 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
       select -n, 'act_plan_' || n, 'acc_one', 0, 1, 1, 'created', 'pending', '{}' from generate_series(1, 20000) n`);
     await client.query("analyze timeline");
     await reader.changedSince(-20_001, NODE_CHANGES_MAX);
-    await reader.revisionsOf(["act_one"]);
+    await reader.findRevisions(["act_one"]);
     await client.query("set local enable_seqscan = off");
     const plans: string[] = [];
     for (const { text, values } of statements.map(queryOf)) {
@@ -157,8 +157,8 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
     const creation = aCreation();
     await store.actions.create(creation);
     const { id, revision } = creation.action;
-    expect(await createChangeReader(sql).revisionsOf([id, "act_gone"])).toEqual(new Map([[id, revision]]));
-    expect(await createChangeReader(sql).revisionsOf([])).toEqual(new Map());
+    expect(await createChangeReader(sql).findRevisions([id, "act_gone"])).toEqual(new Map([[id, revision]]));
+    expect(await createChangeReader(sql).findRevisions([])).toEqual(new Map());
   });
 
   test("tell of a claim after what it claims, also in a transaction that began to write before", async () => {

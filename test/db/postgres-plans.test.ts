@@ -9,7 +9,7 @@ import { openPostgres, type PostgresPool } from "../../db/postgres/connection.ts
 import { openTx } from "../../db/postgres/tx.ts";
 import { NO_FILTER, type Store } from "../../src/core/store.ts";
 import { approve, cancel } from "../../src/core/changes.ts";
-import { countedOf } from "../../src/core/account-rules.ts";
+import { toStoredCount } from "../../src/core/account-rules.ts";
 import { NO_SEARCH } from "../../src/core/search.ts";
 import {
   ACCOUNT,
@@ -386,7 +386,7 @@ async function searchUnknown({ actions }: Store): Promise<void> {
 }
 
 async function cancelCounted({ actions }: Store): Promise<void> {
-  const counted = [countedOf(aRuleCount())];
+  const counted = [toStoredCount(aRuleCount())];
   const action = await attemptedAction(actions, answered(500), { counted });
   await actions.apply(writeOf(cancel(action, aDecision())));
 }

@@ -3,7 +3,7 @@ import { openStore } from "../../db/open.ts";
 import { lockQuery } from "../../db/postgres/queries.ts";
 import { pauseLock } from "../../db/sql/locks.ts";
 import type { OutboxStore, Store } from "../../src/core/store.ts";
-import { countedOf } from "../../src/core/account-rules.ts";
+import { toStoredCount } from "../../src/core/account-rules.ts";
 import type { Notification } from "../../src/core/notification.ts";
 import { approve, cancel, retry } from "../../src/core/changes.ts";
 import { BULK_RUNNING_MAX, HELD_PER_KEY_MAX, MAILS_PER_RECIPIENT_MAX } from "../../src/core/limits.ts";
@@ -167,7 +167,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
     const others = aRuleCount({ ruleId: "rul_b", subject: "t", amount: "1", limit: "1000" });
     const creations = db.stores(200).map((store) => {
       const counts = [count, others];
-      return { store, creation: { ...aCreation({ counted: counts.map(countedOf) }), counts } };
+      return { store, creation: { ...aCreation({ counted: counts.map(toStoredCount) }), counts } };
     });
     const results = await Promise.all(
       creations.map(async ({ store, creation }) => ({ creation, ...(await store.actions.create(creation)) })),
@@ -193,7 +193,7 @@ describe.skipIf(!hasPostgres)("two nodes on one PostgreSQL", () => {
   });
 
   race("have every create decided by the rules that are in force when it is committed", async (db) => {
-    const expected = await db.one.rules.versionOf(ACCOUNT);
+    const expected = await db.one.rules.findVersion(ACCOUNT);
     const audit = anAuditEntry({ kind: "rules_changed", subject: "" });
     const creates = db.stores(100).map((store, n) => {
       const created = store.actions.create({ ...aCreation(), rulesVersion: expected });

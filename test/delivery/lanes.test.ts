@@ -462,7 +462,7 @@ test("100,000 due actions of one full host make another's claim no slower", () =
 
 test("a create may wait for a slot while others have got one within a tenth of a second; not at a host with limits or during a pause", () => {
   const clock = { nowMs: 0 };
-  const rules = { monotonicMs: () => clock.nowMs, isPaused: () => isPaused, limitsOf: () => limits };
+  const rules = { monotonicMs: () => clock.nowMs, isPaused: () => isPaused, findLimits: () => limits };
   let isPaused = false;
   let limits: HostLimits = { maxConcurrent: null, maxPerSecond: null };
   const lanes = new Lanes({ total: 100, perHost: 1, largeBytes: 0 }, rules);
@@ -698,7 +698,7 @@ describe("slots that other nodes have a part in", () => {
     const share = { slots };
     const lanes = new Lanes(
       { total: 100, perHost: 64, largeBytes: 0 },
-      { share: { ...WHOLE_SHARE, slotsOf: () => share.slots } },
+      { share: { ...WHOLE_SHARE, slotsFor: () => share.slots } },
     );
     return { lanes, share };
   };
@@ -767,8 +767,8 @@ describe("what an account sets for a host", () => {
     const lanes = new Lanes(
       { total: 100, perHost: 64, largeBytes: 9 * LARGE_ROW_BYTES },
       {
-        limitsOf: ({ host }) => ({ maxConcurrent: null, maxPerSecond: null, ...(host === "x" && state.limits) }),
-        share: { ...WHOLE_SHARE, isSettled: () => state.isSettled, rateOf: (_name, rate) => rate / state.nodes },
+        findLimits: ({ host }) => ({ maxConcurrent: null, maxPerSecond: null, ...(host === "x" && state.limits) }),
+        share: { ...WHOLE_SHARE, isSettled: () => state.isSettled, rateFor: (_name, rate) => rate / state.nodes },
         monotonicMs: () => state.nowMs,
       },
     );
@@ -858,7 +858,7 @@ describe("what an account sets for a host", () => {
     const lanes = new Lanes(
       { total: 9, perHost: 9, largeBytes: 0 },
       {
-        limitsOf: () => ({ maxConcurrent: null, maxPerSecond: 1_000 }),
+        findLimits: () => ({ maxConcurrent: null, maxPerSecond: 1_000 }),
         beginWaitMs: () => state.waitMs,
         monotonicMs: () => 100,
       },
@@ -917,7 +917,7 @@ describe("what an account sets for a host", () => {
       { total: 9, perHost: 9, largeBytes: 0 },
       {
         isPaused: () => state.isPaused,
-        limitsOf: () => ({ maxConcurrent: null, maxPerSecond: 1 }),
+        findLimits: () => ({ maxConcurrent: null, maxPerSecond: 1 }),
         monotonicMs: () => 0,
       },
     );

@@ -3,7 +3,12 @@ import { ACTION_STATUSES, type ActionStatus } from "../../src/core/action.ts";
 import { aChannel, anAttempt } from "../support/factory.ts";
 import type { Actor } from "../../src/core/roles.ts";
 import { asksFor, notificationHosts, notificationsFor } from "../../src/core/notification.ts";
-import { askOf, type CallbackEvent, hostOf, type NewNotification } from "../../src/core/notification-events.ts";
+import {
+  parseAsk,
+  type CallbackEvent,
+  notificationHost,
+  type NewNotification,
+} from "../../src/core/notification-events.ts";
 
 const EVENTS: Readonly<Record<ActionStatus, CallbackEvent | null>> = {
   pending: null,
@@ -88,14 +93,14 @@ test("the host of what may be owed is hinted at wherever something is owed", () 
       if (type === "approved" && status !== "pending") continue;
       if ((type === "rejected" || type === "cancelled") && status !== "cancelled") continue;
       for (const notifications of notificationsFor(action, [{ type, actor: "key:ann" }])) {
-        expect(notificationHosts(action, notifications.kind, [])).toEqual([hostOf(notifications)]);
+        expect(notificationHosts(action, notifications.kind, [])).toEqual([notificationHost(notifications)]);
       }
     }
   }
   const named = { approve: true, callback: CALLBACK, notifyEmail: EMAIL, approvedBy: null };
   expect(notificationHosts({ ...named, status: "active" }, "callback", [])).toEqual([]);
   expect(notificationHosts({ ...named, status: "completed" }, "mail", [])).toEqual([]);
-  expect(hostOf({ kind: "mail", target: "Boss@Example.com" })).toBe("boss@example.com");
+  expect(notificationHost({ kind: "mail", target: "Boss@Example.com" })).toBe("boss@example.com");
 });
 
 describe("channels", () => {
@@ -111,14 +116,14 @@ describe("channels", () => {
       { message: { kind: "mail", event: `requested:${mail.id}:0`, target: "Ann@example.com" }, afterMs: 0 },
       { message: { kind: "mail", event: `requested:${mail.id}:1`, target: EMAIL }, afterMs: 0 },
     ]);
-    expect(asks.map(({ message }) => askOf(message.event))).toEqual([
+    expect(asks.map(({ message }) => parseAsk(message.event))).toEqual([
       { kind: "requested", channelId: slack.id },
       { kind: "reminded", channelId: slack.id },
       { kind: "requested", channelId: mail.id },
       { kind: "requested", channelId: mail.id },
     ]);
     for (const event of ["approval", "decided", "requested", "requested:", "told:chn_a"])
-      expect(askOf(event)).toBeNull();
+      expect(parseAsk(event)).toBeNull();
   });
 
   test.each(ACTION_STATUSES)("are told of nothing else: %s", (status) => {

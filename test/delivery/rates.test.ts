@@ -241,9 +241,9 @@ describe("where calls leave", () => {
     const rates = { perSecond: 0.1 };
     const calls = new CallRates({
       clock,
-      limitsOf: () => ({ maxPerSecond: rates.perSecond, maxConcurrent: null }),
+      findLimits: () => ({ maxPerSecond: rates.perSecond, maxConcurrent: null }),
       // This node's part is the half.
-      share: { ...WHOLE_SHARE, rateOf: (_name, rate) => rate / 2 },
+      share: { ...WHOLE_SHARE, rateFor: (_name, rate) => rate / 2 },
       perHost: 64,
     });
     const called = { accountId: "a", host: "x" };
@@ -261,8 +261,8 @@ describe("where calls leave", () => {
 
   test("a call that could not connect keeps its turn for its next address, unless another one has left since", async () => {
     const clock = new FakeClock();
-    const limitsOf = ({ host }: { host: string }) => ({ maxPerSecond: host === "x" ? 2 : 10, maxConcurrent: null });
-    const calls = new CallRates({ clock, limitsOf, share: WHOLE_SHARE, perHost: 64 });
+    const findLimits = ({ host }: { host: string }) => ({ maxPerSecond: host === "x" ? 2 : 10, maxConcurrent: null });
+    const calls = new CallRates({ clock, findLimits, share: WHOLE_SHARE, perHost: 64 });
     const called = { accountId: "a", host: "x" };
     const [first, second, third] = [1, 2, 3].map(() => calls.turnFor(called, "actions"));
     expect([await first?.(), await first?.(), await second?.()]).toEqual([true, true, false]);
@@ -324,8 +324,8 @@ describe("where calls leave", () => {
   test("after a stall, none leaves before those that wait", async () => {
     let nowMs = 0;
     const clock = { monotonicMs: () => nowMs, after: () => () => {} };
-    const limitsOf = () => ({ maxPerSecond: 20, maxConcurrent: null });
-    const calls = new CallRates({ clock, limitsOf, share: WHOLE_SHARE, perHost: 64 });
+    const findLimits = () => ({ maxPerSecond: 20, maxConcurrent: null });
+    const calls = new CallRates({ clock, findLimits, share: WHOLE_SHARE, perHost: 64 });
     const begin = (host = "x") => askTurn(calls, { accountId: "a", host });
     const states = async (turns: readonly Promise<boolean>[]) => (await nextTurn(), turns.map(Bun.peek.status));
     expect(await states([begin(), begin()])).toEqual(["fulfilled", "pending"]);
@@ -346,9 +346,9 @@ describe("where calls leave", () => {
       },
     };
     let [slots, paces] = [9, 0];
-    const limitsOf = () => ((paces += 1), { maxPerSecond: 0.01, maxConcurrent: null });
-    const share = { ...WHOLE_SHARE, slotsOf: () => slots };
-    const rates = new CallRates({ clock: counted, limitsOf, share, perHost: 9 });
+    const findLimits = () => ((paces += 1), { maxPerSecond: 0.01, maxConcurrent: null });
+    const share = { ...WHOLE_SHARE, slotsFor: () => slots };
+    const rates = new CallRates({ clock: counted, findLimits, share, perHost: 9 });
     for (let n = 0; n < HOSTS; n += 1) expect(await askTurn(rates, { accountId: "a", host: `h${n}` })).toBe(true);
     // A look at each of the others would be 12 million.
     expect(looks).toBeLessThan(20 * HOSTS);
@@ -375,10 +375,10 @@ describe("where calls leave", () => {
       const ids = ["n1"];
       const rates = new CallRates({
         clock,
-        limitsOf: () => limits,
+        findLimits: () => limits,
         share: {
-          slotsOf: (name, slots) => (ids.includes("n1") ? shareOfHost(name, slots, "n1", ids, ids.length) : 0),
-          rateOf: (name, rate, slots) => shareOfRate(name, { perSecond: rate, slots }, "n1", ids),
+          slotsFor: (name, slots) => (ids.includes("n1") ? shareOfHost(name, slots, "n1", ids, ids.length) : 0),
+          rateFor: (name, rate, slots) => shareOfRate(name, { perSecond: rate, slots }, "n1", ids),
         },
         perHost: 64,
       });
@@ -445,10 +445,10 @@ test("a call whose host other nodes call by now is given back, and none waits fo
     const ids = ["n1"];
     const calls = new CallRates({
       clock,
-      limitsOf: () => ({ maxPerSecond: perSecond, maxConcurrent: null }),
+      findLimits: () => ({ maxPerSecond: perSecond, maxConcurrent: null }),
       share: {
-        slotsOf: (name, slots) => shareOfHost(name, slots, "n1", ids, callersOfRate(perSecond)),
-        rateOf: (name, rate, slots) => shareOfRate(name, { perSecond: rate, slots }, "n1", ids),
+        slotsFor: (name, slots) => shareOfHost(name, slots, "n1", ids, callersOfRate(perSecond)),
+        rateFor: (name, rate, slots) => shareOfRate(name, { perSecond: rate, slots }, "n1", ids),
       },
       perHost: 64,
     });
@@ -469,7 +469,7 @@ test("a call whose host other nodes call by now is given back, and none waits fo
 });
 
 describe("nodes that share a rate", () => {
-  const rateOf = (perSecond: number, slots: number, ids: readonly string[]) =>
+  const rateFor = (perSecond: number, slots: number, ids: readonly string[]) =>
     ids.map((id) => {
       const hasSlots = shareOfHost("x", slots, id, ids, callersOfRate(perSecond)) > 0;
       return hasSlots ? shareOfRate("x", { perSecond, slots }, id, ids) : 0;
@@ -484,7 +484,7 @@ describe("nodes that share a rate", () => {
         fc.integer({ min: 1, max: 9 }),
         (perSecond, slots, count) => {
           const ids = Array.from({ length: count }, (_, n) => `node_${n}`);
-          expect(sum(rateOf(perSecond, slots, ids))).toBe(perSecond);
+          expect(sum(rateFor(perSecond, slots, ids))).toBe(perSecond);
         },
       ),
     );
@@ -496,6 +496,6 @@ describe("nodes that share a rate", () => {
       [1.5, 64],
       [12, 1],
     ] as const)
-      expect(rateOf(perSecond, slots, ["a", "b", "c"]).toSorted((a, b) => a - b)).toEqual([0, 0, perSecond]);
+      expect(rateFor(perSecond, slots, ["a", "b", "c"]).toSorted((a, b) => a - b)).toEqual([0, 0, perSecond]);
   });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import Type from "typebox";
 import Value from "typebox/value";
 import { DRAIN_MS_MAX, WAIT_SECONDS_MAX } from "../../src/core/limits.ts";
-import { readSettings, settingNames, textsOf } from "../../src/config/settings.ts";
+import { readSettings, settingNames, settingTexts } from "../../src/config/settings.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { outgate } from "../cli/outgate.ts";
 import { FOR_CADDY_26 } from "./balancers.ts";
@@ -20,7 +20,7 @@ const FOREIGN = new Set(["NODE_ENV", "BUN_CONFIG_MAX_HTTP_REQUESTS"]);
 function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
   const known = new Set<string>([...settingNames(), ...FOREIGN]);
   const unknown = Object.keys(env).filter((name) => !known.has(name));
-  const read = readSettings(textsOf(env));
+  const read = readSettings(settingTexts(env));
   return [...unknown, ...("problems" in read ? read.problems : [])];
 }
 

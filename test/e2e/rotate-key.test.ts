@@ -2,7 +2,7 @@ import { readKey } from "../../src/config/values.ts";
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { keyIdOf, readNextKey } from "../../src/crypto/master-key.ts";
+import { masterKeyId, readNextKey } from "../../src/crypto/master-key.ts";
 import { bytesOfDatabase, fillDatabase, readThroughKey } from "../key-files.ts";
 import { saidBy, start } from "../cli/outgate.ts";
 import { OWNER_KEY, Service } from "../support/service.ts";
@@ -54,7 +54,7 @@ test("stopped by the loss of its log and killed over and over, it says so and is
   await using folder = await temporaryFolder();
   const before = await fillDatabase(folder.path, ACTIONS);
   const keyFile = join(folder.path, "outgate.db.key");
-  const oldId = keyIdOf(readKey(readFileSync(keyFile, "latin1").trim()) ?? new Uint8Array());
+  const oldId = masterKeyId(readKey(readFileSync(keyFile, "latin1").trim()) ?? new Uint8Array());
   const lost = rotate(folder.path);
   await commits(folder.path, 2, () => lost.exitCode === null);
   rmSync(join(folder.path, "outgate.db-wal"));
@@ -97,7 +97,7 @@ async function stateOf(folder: string): Promise<number> {
   const keyFile = join(folder, "outgate.db.key");
   const next = readNextKey(keyFile);
   const store = await openStoreAt(join(folder, "outgate.db"));
-  const left = next === null ? [] : await store.sealed.find(keyIdOf(next), null, 100_000);
+  const left = next === null ? [] : await store.sealed.find(masterKeyId(next), null, 100_000);
   await store.close();
   return left.length;
 }

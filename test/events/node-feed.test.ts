@@ -60,7 +60,7 @@ class World {
       },
       cluster: {
         changedSince: (position, limit) => unlessAway(() => this.#page(position, limit))(),
-        revisionsOf: (ids) =>
+        findRevisions: (ids) =>
           unlessAway(
             () =>
               new Map(ids.flatMap((id) => [this.#actions.get(id)].flatMap((one) => (one ? [[id, one.revision]] : [])))),

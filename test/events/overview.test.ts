@@ -10,7 +10,7 @@ import {
   type ActivityGroup,
   type ActivityRow,
   ActivityTally,
-  firstSlotOf,
+  firstSlot,
   type NameTotals,
   type OverviewRange,
   RANGE_NAMES,
@@ -130,7 +130,7 @@ describe("the overview", () => {
 
   test.each(RANGE_NAMES)("has slots without gaps up to now for %s", async (range) => {
     const { slotMinutes, slots: count } = OVERVIEW_RANGES[range];
-    const oldest = aGroup({ at: firstSlotOf(range, NOON), count: 2 });
+    const oldest = aGroup({ at: firstSlot(range, NOON), count: 2 });
     const { read } = overviewOf({ stored: [oldest, aGroup()] });
     const { slots, since } = await read(range);
     expect(slots.map(({ at }) => at.getTime())).toEqual(
@@ -189,7 +189,7 @@ describe("the overview", () => {
 
   test.each(RANGE_NAMES)("has the last 24 hours of each host that it names: %s", async (range) => {
     const failed = { kind: "failed", failedAttempts: 1, lastError: "No.", lastFailedAt: NOON } as const;
-    const dayAgo = firstSlotOf("24h", NOON);
+    const dayAgo = firstSlot("24h", NOON);
     const names = Array.from({ length: 2 * OVERVIEW_NAMES_SHOWN_MAX }, (_, at) => `h${at}.example`);
     const { read, askedHosts } = overviewOf({
       stored: [
@@ -279,7 +279,7 @@ describe("the overview", () => {
   test("says since when it counts if actions are kept for less time than it shows", async () => {
     const { read } = overviewOf({ retentionDays: 3 });
     expect((await read("30d")).since).toEqual(later(-3 * DAY_MS));
-    expect((await read("24h")).since).toEqual(firstSlotOf("24h", NOON));
+    expect((await read("24h")).since).toEqual(firstSlot("24h", NOON));
   });
 
   test("is kept for a multiple of the time that it took, and not if it could not be read", async () => {

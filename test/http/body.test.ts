@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { KEYS, KNOWN_ID, openStubServer } from "./stub-server.ts";
-import { lengthOf } from "../../src/http/body.ts";
+import { contentLength } from "../../src/http/body.ts";
 import { exchange, readAnswer, request } from "./wire.ts";
 import { shared } from "../support/shared.ts";
 
@@ -127,7 +127,7 @@ test("a length that is said twice bounds a body as one that is said once", async
   const { text } = await exchange(app.port, [head, tooLarge]);
   expect(readAnswer(text)).toMatchObject({ status: 413, body: expect.stringContaining("payload_too_large") });
   // What a key holds is counted by it.
-  expect(lengthOf({ headers: new Headers({ "content-length": "7, 7" }) })).toBe(7);
+  expect(contentLength({ headers: new Headers({ "content-length": "7, 7" }) })).toBe(7);
 });
 
 describe("a body in many chunks", () => {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { proxyMatcher } from "../../src/config/values.ts";
 import { FORWARDED_ADDRESSES_MAX, FORWARDED_CHARS_MAX } from "../../src/core/limits.ts";
-import { clientAddressOf } from "../../src/http/request.ts";
-import { networkOf } from "../../src/core/addresses.ts";
+import { clientAddress } from "../../src/http/request.ts";
+import { clientNetwork } from "../../src/core/addresses.ts";
 
 const PROXY = "10.0.0.1";
 
 const isTrusted = proxyMatcher(["10.0.0.0/8", "fd00::/8", "127.0.0.1"]);
 
-const from = (forwardedFor: string | null, socket = PROXY) => clientAddressOf(socket, forwardedFor, isTrusted);
+const from = (forwardedFor: string | null, socket = PROXY) => clientAddress(socket, forwardedFor, isTrusted);
 
 describe("a request comes from", () => {
   test.each([
@@ -62,5 +62,5 @@ test.each([
   ["fe80::1%eth0", "fe80:0:0:0"],
   ["", ""],
 ])("a client is its IPv4 address or its /64: %s is %s", (address, network) => {
-  expect(networkOf(clientAddressOf(address, null, isTrusted))).toBe(network);
+  expect(clientNetwork(clientAddress(address, null, isTrusted))).toBe(network);
 });

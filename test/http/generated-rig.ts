@@ -77,7 +77,7 @@ export class Rig {
     await joined(app.engine.store, { accountId, known }, { isNew: true });
     const receiver = { accountId, host: KNOWN_RECEIVER, createdAt: app.engine.clock.now() };
     await app.engine.store.callbackHosts.put(receiver, anAuditEntry());
-    const rulesVersion = await app.engine.store.rules.versionOf(accountId);
+    const rulesVersion = await app.engine.store.rules.findVersion(accountId);
     for (let n = 0; n < grants; n += 1) {
       const { action } = aCreation({ accountId, approve: true, keyId: "key_nobody" });
       await app.engine.store.actions.create({ ...creationOf(action), rulesVersion });

@@ -6,7 +6,7 @@ import type { SessionService } from "../../src/accounts/sessions.ts";
 import type { InvitationService } from "../../src/accounts/invitations.ts";
 import type { ReadServerSize } from "../../src/accounts/server-size.ts";
 import type { Config, EffectiveSettings } from "../../src/config/config.ts";
-import { createLinksOf } from "../../src/approvals/links.ts";
+import { createMakeLinks } from "../../src/approvals/links.ts";
 import type { SignUps } from "../../src/config/values.ts";
 import type { Role } from "../../src/core/roles.ts";
 import type { AnyElysia } from "elysia";
@@ -113,7 +113,7 @@ export async function openRealServer(options: RealServerOptions = {}) {
     /** The links of an approval mail, as paths. */
     async linksOf(id: string) {
       const action = await engine.get(id);
-      const links = await createLinksOf(engine.store.links, secrets, "")(action, clock.now());
+      const links = await createMakeLinks(engine.store.links, secrets, "")(action, clock.now());
       return { approve: links.approve, reject: links.reject };
     },
     resume: sessionService.resume,

@@ -137,7 +137,7 @@ const THINGS: Readonly<Record<string, (operation: Operation, role: Role) => Prom
   },
   "/v1/grants/": async () => {
     const { action } = aCreation({ accountId, approve: true });
-    const rulesVersion = await engine.store.rules.versionOf(accountId);
+    const rulesVersion = await engine.store.rules.findVersion(accountId);
     await engine.store.actions.create({ ...creationOf(action), rulesVersion });
     const [now, createdById] = [engine.clock.now(), engine.owner.keyId ?? ""];
     const grant = aGrant({ accountId, createdById, expiresAt: new Date(now.getTime() + 60_000) });

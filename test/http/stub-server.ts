@@ -161,7 +161,7 @@ export function stubDeps(calls: string[] = []): Stubs {
       { isStopped: () => false, secrets: { hash: (text) => text } },
     ),
     keyService: told(knowing<KeyService>({ row, key: "og_new", ...row, unfinishedActions: 0 })),
-    pauseOf: () => null,
+    findPause: () => null,
     pauseService: told(knowing<Stubs["pauseService"]>({ pause, isNew: true }, { list: always([pause]) })),
     hostService: told(knowing<HostService>({ hosts: [], defaults: NO_HOST_SETTINGS })),
     ruleService: told(knowing<RuleService>({ row: rule, position: 0, warnings: [] }, { list: always([rule]) })),
@@ -333,7 +333,7 @@ export function stubActionService(own: Partial<ActionService> = {}): ActionServi
     timeline: always([]),
     decideMany: (_caller, _decision, requests) =>
       Promise.resolve(requests.map(({ id }) => ({ id, status: "pending" as const }))),
-    digestOf: () => "2:digest",
+    actionDigest: () => "2:digest",
     ...own,
   });
 }

@@ -13,7 +13,7 @@ import { ownerOf } from "../support/owner.ts";
 const deps = {
   clock: new FakeClock(),
   receiptUrl: (id: string) => `/r/${id}`,
-  pauseOf: () => null,
+  findPause: () => null,
   actionService: { timeline: () => Promise.resolve([]) },
   config: { baseUrl: "https://outgate.example.com", agentApproval: "elicit", mail: null, mcpSessionsPerAccount: 20 },
 } as const;
@@ -45,7 +45,7 @@ const valueOf = async (action: Action, role: Role = "agent") => JSON.parse(await
 const SECRET = `ghp_${"a1B2c3D4e5".repeat(4).slice(0, 36)}`;
 
 test("the reason of a pause is masked in every tool result", async () => {
-  const paused = { ...deps, pauseOf: () => aPause({ reason: `Leaked: ${SECRET}` }) };
+  const paused = { ...deps, findPause: () => aPause({ reason: `Leaked: ${SECRET}` }) };
   for (const role of ["agent", "owner"] as const) {
     const text = await describeAction(paused, { caller: callerOf(role), elicitation: null }, anAction());
     expect(text).toContain("Leaked: ");

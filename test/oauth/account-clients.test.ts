@@ -124,12 +124,12 @@ describe("a client that an owner adds", () => {
     const uid = (begun?.headers.get("location") ?? "").split("/").at(-1) ?? "";
     const cookie = (begun?.headers.getSetCookie() ?? []).map((one) => one.split(";", 1)[0]).join("; ");
     const headers = new Headers({ cookie });
-    expect((await oauth?.consentOf(rig.engine.owner, uid, headers))?.clientId).toBe(id);
+    expect((await oauth?.readConsent(rig.engine.owner, uid, headers))?.clientId).toBe(id);
     for (const [who, request] of [
       [stranger, uid],
       [rig.engine.owner, "another"],
     ] as const) {
-      expect(await oauth?.consentOf(who, request, headers).catch(String)).toContain("This request to connect");
+      expect(await oauth?.readConsent(who, request, headers).catch(String)).toContain("This request to connect");
     }
     const key = { name: "x", role: "agent" } as const;
     expect(await oauth?.consent(stranger, uid, headers, key, async () => {}).catch(String)).toContain("This request");

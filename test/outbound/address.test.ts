@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { BlockList, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
-import { type Address, classOf, contains, urlHostOf, parseAddress, parseRange } from "../../src/core/addresses.ts";
+import {
+  type Address,
+  classifyAddress,
+  contains,
+  urlHost,
+  parseAddress,
+  parseRange,
+} from "../../src/core/addresses.ts";
 import { SEED } from "../support/long.ts";
 import { words } from "../support/words.ts";
 
@@ -36,7 +43,9 @@ function read(text: string): Address {
 
 describe("the class of an address", () => {
   test.each(Object.entries(CLASSES))("%s, at both ends of every range", (name, texts) => {
-    expect(texts.map((text) => `${text} ${classOf(read(text))}`)).toEqual(texts.map((text) => `${text} ${name}`));
+    expect(texts.map((text) => `${text} ${classifyAddress(read(text))}`)).toEqual(
+      texts.map((text) => `${text} ${name}`),
+    );
   });
 
   test("no text but a canonical address is one", () => {
@@ -53,9 +62,9 @@ describe("the class of an address", () => {
     let isPublic = 0;
     forRandomAddresses((bytes) => {
       const address = ipaddr.fromByteArray(bytes);
-      if (classOf(address) !== "public") return;
+      if (classifyAddress(address) !== "public") return;
       isPublic += 1;
-      if (!REACHABLE.has(address.range())) wrong.push(urlHostOf(address));
+      if (!REACHABLE.has(address.range())) wrong.push(urlHost(address));
     });
     expect(wrong).toEqual([]);
     expect(isPublic).toBeGreaterThan(50_000);
@@ -65,7 +74,7 @@ describe("the class of an address", () => {
     const differ = [];
     for (let high = 0; high < 65_536; high += 1) {
       const address = ipaddr.fromByteArray([high >> 8, high & 0xff, 4, 4]);
-      if ((classOf(address) === "public") !== REACHABLE.has(address.range())) differ.push(urlHostOf(address));
+      if ((classifyAddress(address) === "public") !== REACHABLE.has(address.range())) differ.push(urlHost(address));
     }
     expect(differ).toEqual([]);
   });
@@ -84,7 +93,7 @@ describe("the class of an address", () => {
       const address = read(text);
       const family = bytes.length === 4 ? "ipv4" : "ipv6";
       const isPublic = !refused.check(text, family) && (family === "ipv4" || reachable.check(text, family));
-      if ((classOf(address) === "public") !== isPublic || address.toByteArray().join() !== bytes.join())
+      if ((classifyAddress(address) === "public") !== isPublic || address.toByteArray().join() !== bytes.join())
         differ.push(text);
     });
     expect(differ).toEqual([]);
@@ -138,7 +147,7 @@ function generator(seed: number): () => number {
 describe("ranges and text", () => {
   test("an address written as host of a URL is the same address", () => {
     for (const text of [...CLASSES.never, ...CLASSES.private, ...CLASSES.public]) {
-      const host = urlHostOf(read(text));
+      const host = urlHost(read(text));
       const parsed = new URL(`http://${host}/`).hostname.replace(/^\[|\]$/g, "");
       expect(read(parsed)).toEqual(read(text));
     }

@@ -8,7 +8,7 @@ import {
   KEPT_PAUSE_MS,
   KEPT_PAUSES_MAX,
 } from "../../src/core/limits.ts";
-import { type TargetConnection, Connections, type Pool, poolOf } from "../../src/outbound/connections.ts";
+import { type TargetConnection, Connections, type Pool, poolFor } from "../../src/outbound/connections.ts";
 import { parseTarget } from "../../src/core/target.ts";
 import { FakeClock } from "../support/clock.ts";
 
@@ -175,7 +175,7 @@ test("a pool is named by account, origin and address; its kind is what Bun tells
   const of = (account: string, url: string, address: string) => {
     const target = parseTarget(url);
     if ("refused" in target) throw new Error(target.refused);
-    return poolOf(account, target, ipaddr.parse(address));
+    return poolFor(account, target, ipaddr.parse(address));
   };
   const pools = ["acc_1", "acc_2"].flatMap((account) =>
     ["https://a.example", "https://a.example:8443", "http://a.example", "https://b.example"].flatMap((origin) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { PARSED_TARGET_CHARS_MAX, PARSED_TARGETS_MAX } from "../../src/core/limits.ts";
-import { normalHost, normalTarget, originOf, parseTarget } from "../../src/core/target.ts";
+import { normalHost, normalTarget, urlOrigin, parseTarget } from "../../src/core/target.ts";
 import { words } from "../support/words.ts";
 
 const API = "https://api.example.com";
@@ -23,10 +23,10 @@ describe("spellings of one target", () => {
     ["http://[2001:db8::0.0.0.1]/x", "http://[2001:db8::1]"],
     ["http://0x7f.1./x", "http://127.0.0.1"],
   ])("%s belongs to %s", (url, origin) => {
-    expect(originOf(url)).toBe(origin);
+    expect(urlOrigin(url)).toBe(origin);
     expect(normalTarget(url)).toMatchObject({ origin, host: new URL(origin).host, rest: "/x" });
     // The normal form of a normal form is itself.
-    expect(originOf(`${origin}/x`)).toBe(origin);
+    expect(urlOrigin(`${origin}/x`)).toBe(origin);
   });
 
   test("the port is always known, and what is no http or https URL has no normal form", () => {
@@ -36,7 +36,7 @@ describe("spellings of one target", () => {
     expect(ports).toEqual([80, 443, 80]);
     for (const text of ["nonsense", "ftp://a.example/", "file:///etc/passwd", "http://[::1"]) {
       expect(normalTarget(text)).toBeNull();
-      expect(() => originOf(text)).toThrow("no http or https URL");
+      expect(() => urlOrigin(text)).toThrow("no http or https URL");
     }
   });
 });
@@ -68,7 +68,7 @@ describe("a URL that was parsed before", () => {
   test("is not parsed again, for its origin neither, unless it is long", () => {
     const target = parseTarget(longest);
     expect(parseTarget(longest)).toBe(target);
-    expect(originOf(longest)).toBe(API);
+    expect(urlOrigin(longest)).toBe(API);
     expect(parseTarget(`${longest}x`)).not.toBe(parseTarget(`${longest}x`));
     expect(parseTarget(`${longest}x`)).toEqual(parseTarget(`${longest}x`));
   });
@@ -84,7 +84,7 @@ describe("a URL that was parsed before", () => {
     expect(parseTarget("http://a b/")).toHaveProperty("refused");
     expect(parseTarget("http://a b/")).toHaveProperty("refused");
     // It has an origin, but no call may go there.
-    expect(originOf("https://ann@api.example.com/x")).toBe(API);
+    expect(urlOrigin("https://ann@api.example.com/x")).toBe(API);
     expect(parseTarget("https://ann@api.example.com/x")).toHaveProperty("refused");
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { describeTlsFailure, tlsFailureOf } from "../../src/core/tls.ts";
+import { describeTlsFailure, tlsFailure } from "../../src/core/tls.ts";
 
 const error = (code: string, cause?: unknown) => Object.assign(new Error(code, { cause }), { code });
 
@@ -13,8 +13,8 @@ test.each([
   ["EPROTO", "handshake"],
   ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", "handshake"],
 ] as const)("%s is told as %s, also where another error is wrapped around it", (code, failure) => {
-  expect(tlsFailureOf(error(code))).toBe(failure);
-  expect(tlsFailureOf(new TypeError("fetch failed", { cause: error("", error(code)) }))).toBe(failure);
+  expect(tlsFailure(error(code))).toBe(failure);
+  expect(tlsFailure(new TypeError("fetch failed", { cause: error("", error(code)) }))).toBe(failure);
   expect(describeTlsFailure(failure, "https://a.example")).toMatch(
     /^The TLS (certificate|handshake) [^]*a\.example [^]*[.?]$/,
   );
@@ -23,5 +23,5 @@ test.each([
 test("what was not TLS is none of it, and an error that is its own cause ends the search", () => {
   const round = error("ECONNRESET");
   round.cause = round;
-  for (const other of [round, error("ECONNREFUSED"), "EPROTO", null, undefined]) expect(tlsFailureOf(other)).toBeNull();
+  for (const other of [round, error("ECONNREFUSED"), "EPROTO", null, undefined]) expect(tlsFailure(other)).toBeNull();
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { FAILING_HOSTS_SHOWN_MAX, OVERVIEW_NAMES_SHOWN_MAX } from "../../src/core/limits.ts";
 import type { OverviewAnswer } from "../../src/events/overview.ts";
 import type { FailingHost, HostHour, NamedFigures, OverviewFigures } from "../../src/events/overview-figures.ts";
-import { MEMBER_ROLES, type MemberRole, viewerOf } from "../../src/core/roles.ts";
+import { MEMBER_ROLES, type MemberRole, roleViewer } from "../../src/core/roles.ts";
 import { maskText } from "../../src/receipts/masking.ts";
 import { RANGE_NAMES } from "../../src/core/activity.ts";
 import { ASSETS } from "../../src/ui/assets.ts";
@@ -100,7 +100,7 @@ describe("the page of the overview", () => {
     // Deciders see values that only their names make secret; nobody sees what has the format of a secret.
     for (const word of ["tulip22", "rose33"]) expect(html.includes(word)).toBe(role !== "reader");
     for (const text of [secretHost, lastError, "billing token=rose33"]) {
-      expect(textOf(html)).toContain(maskText(text, viewerOf(role)));
+      expect(textOf(html)).toContain(maskText(text, roleViewer(role)));
     }
     expect(html).not.toContain("0123456789abcdefghijklmn");
     expect(html).toContain("host=a.example");

@@ -43,12 +43,12 @@ describe("a pause", () => {
     engine.clock.advance(120_000);
     await engine.create({ url: target.url });
     expect(await statusOf(engine, created.id)).toBe("pending");
-    expect(engine.pauseOf(created)).toEqual(pause);
+    expect(engine.findPause(created)).toEqual(pause);
     expect(target.received).toHaveLength(0);
     await pauseService.resume(owner, pause.id);
     await target.saw(4);
     await engine.saw(held.id, { status: "completed" });
-    expect(engine.pauseOf(created)).toBeNull();
+    expect(engine.findPause(created)).toBeNull();
   });
 
   test("of an account that its operator has not allowed is ended by none of its owners", async () => {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "bun:test";
 import { findSecrets } from "../../src/receipts/find-secrets.ts";
-import { entropyOf } from "../../src/receipts/random-text.ts";
+import { textEntropy } from "../../src/receipts/random-text.ts";
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
 import { exampleOf } from "../support/secret-examples.ts";
 import { words } from "../support/words.ts";
@@ -142,9 +142,9 @@ describe("a secret of a known structure", () => {
 });
 
 test("entropy is that of the text's own characters, in bits", () => {
-  expect(entropyOf("")).toBe(0);
-  expect(entropyOf("aaaa")).toBe(0);
-  expect(entropyOf("abcdabcd")).toBeCloseTo(2);
+  expect(textEntropy("")).toBe(0);
+  expect(textEntropy("aaaa")).toBe(0);
+  expect(textEntropy("abcdabcd")).toBeCloseTo(2);
 });
 
 function pem(options: object, type: "pkcs8" | "sec1") {

@@ -3,7 +3,7 @@ import { actionJson, timelineJson } from "../../src/receipts/action-json.ts";
 import { seeHistory, see, seeAll, seeWhole } from "../../src/receipts/see.ts";
 import { maskAction, maskedTimeline } from "../../src/receipts/masked-action.ts";
 import { type Viewer, VIEWERS } from "../../src/core/roles.ts";
-import { storedOf } from "../../src/receipts/seen-action.ts";
+import { storedAction } from "../../src/receipts/seen-action.ts";
 import {
   CUT_SECRET_CHARS_MAX,
   LOCATION_CHARS_MAX,
@@ -232,7 +232,7 @@ test("a long action is masked on another thread as it would be on the spot, time
   expect(seen).toEqual(maskAction(LONG, "public"));
   expect(seen.body).toContain('"password":"••••(password,7-chars)"');
   expect(seen.hiddenValues).toBe(2);
-  expect(storedOf(seen)).toBe(LONG);
+  expect(storedAction(seen)).toBe(LONG);
 });
 
 test("a thread that fails is replaced by another one", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import * as mask from "../../src/receipts/masking.ts";
-import { Masking, maskOf, parameterKind, SECRET_NAMES, secretKind } from "../../src/receipts/mask-rules.ts";
+import { Masking, maskFor, parameterKind, SECRET_NAMES, secretKind } from "../../src/receipts/mask-rules.ts";
 import { looksGenerated } from "../../src/receipts/random-text.ts";
 import { VIEWERS, type Viewer } from "../../src/core/roles.ts";
 import { SECRET_FORMATS } from "../../src/receipts/secret-formats.ts";
@@ -160,7 +160,7 @@ test.each([
   ["🗝🗝🗝🗝🗝🗝🗝🗝🗝🗝🗝🗝🗝🗝🗝", "••••(password,15-chars)"],
   ['sixteen chars "&=', "••••(password,17-chars,…hars)"],
 ])("the mask of %p is %p", (secret, masked) => {
-  expect(maskOf(secret, "password")).toBe(masked);
+  expect(maskFor(secret, "password")).toBe(masked);
 });
 
 describe("headers", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { requesterOf } from "../../src/core/judge.ts";
+import { toRequester } from "../../src/core/judge.ts";
 import type { Caller } from "../../src/core/roles.ts";
 import { answering } from "../actions/senders.ts";
 import { type Answer, openRealServer, type RealServer } from "../http/real-server.ts";
@@ -93,8 +93,8 @@ test.each(['key.role == "agent"', 'key.name == "stdio"'])(
     expect([await statusOf(stdio), await statusOf(ann)]).toEqual(["awaiting_approval", "pending"]);
     // So is its own at a later look, and not what a person has copied of it.
     const held = await app.engine.get((await actionService.create(stdio, requestFor({}))).action.id);
-    const copy = (await actionService.create(ann, requestFor({}), { copyOf: held })).action;
-    expect([requesterOf(held).role, requesterOf(copy).role]).toEqual(["agent", "owner"]);
+    const copy = (await actionService.create(ann, requestFor({}), { original: held })).action;
+    expect([toRequester(held).role, toRequester(copy).role]).toEqual(["agent", "owner"]);
   },
 );
 

@@ -15,7 +15,7 @@ test("a change of one account's rules has those of no other account read again, 
   const counted: RuleStore = { ...rules, list: (accountId) => (listed.push(accountId), rules.list(accountId)) };
   const known = createKnownRules({ ...db.store, rules: counted }, new FakeClock(), (text) => text);
   const write = async (accountId: string, ids: readonly string[]) => {
-    const expected = await rules.versionOf(accountId);
+    const expected = await rules.findVersion(accountId);
     const rows = ids.map((id) => aRule(id, { accountId }));
     expect(await rules.replace({ accountId, rules: rows, expected, audit: anAuditEntry() })).toBe(true);
   };
@@ -31,7 +31,7 @@ test("a change of one account's rules has those of no other account read again, 
   const before = known.knownRules(OTHER_ACCOUNT);
   await write(ACCOUNT, ["rul_a", "rul_c"]);
   // All that wait for it at once are served by one read.
-  await Promise.all([known.reloadOf(ACCOUNT), known.reloadOf(ACCOUNT), known.reload()]);
+  await Promise.all([known.reloadAccount(ACCOUNT), known.reloadAccount(ACCOUNT), known.reload()]);
   expect([idsOf(ACCOUNT), listed.splice(0)]).toEqual([["rul_a", "rul_c"], [ACCOUNT]]);
   await write(ACCOUNT, []);
   await known.reload();
@@ -45,7 +45,7 @@ test("a rule is compiled again only if it was changed", async () => {
   const { rules } = db.store;
   const known = createKnownRules(db.store, new FakeClock(), (text) => text);
   const written = async (rows: readonly RuleRow[]) => {
-    const expected = await rules.versionOf(ACCOUNT);
+    const expected = await rules.findVersion(ACCOUNT);
     await rules.replace({ accountId: ACCOUNT, rules: rows, expected, audit: anAuditEntry() });
     await known.reload();
     return known.knownRules(ACCOUNT);
@@ -72,7 +72,7 @@ test("what a rule was before a change is forgotten, although others are kept", a
   };
   const known = createKnownRules({ ...db.store, rules: { ...rules, list } }, new FakeClock(), (text) => text);
   for (let version = 1; version <= 10; version += 1) {
-    const expected = await rules.versionOf(ACCOUNT);
+    const expected = await rules.findVersion(ACCOUNT);
     const rows = [aRule("rul_a"), aRule("rul_b", { version })];
     await rules.replace({ accountId: ACCOUNT, rules: rows, expected, audit: anAuditEntry() });
     await known.reload();
@@ -99,7 +99,7 @@ test("rules are compiled with pauses for whoever reads all of them, and once", a
     },
   };
   const known = createKnownRules(db.store, slow, (text) => text);
-  await known.reloadOf(ACCOUNT);
+  await known.reloadAccount(ACCOUNT);
   const turns = await turnsDuring(() => known.compiledRules(ACCOUNT));
   const compiled = await known.compiledRules(ACCOUNT);
   expect(compiled.map(({ id }) => id)).toEqual(["rul_a", "rul_b", "rul_c"]);

@@ -84,7 +84,10 @@ export class Clients {
    * An answered pause that covers a call which begins now; null: none does. Another process may still make a call that it claimed
    * before the pause was answered.
    */
-  pauseOf(lane: { keyId: string; host: string }, { by, claimedMs }: { by: Process; claimedMs: number }): string | null {
+  findPause(
+    lane: { keyId: string; host: string },
+    { by, claimedMs }: { by: Process; claimedMs: number },
+  ): string | null {
     const pause = this.#pauses.find(({ kind, subject, isEnding, ...paused }) => {
       const isCovered = kind === "account" || subject === lane.keyId || subject === lane.host;
       const isTold = paused.by === by || (claimedMs > paused.answeredMs && !this.#world.wasClockSet);

@@ -127,7 +127,7 @@ export function reachCluster({ world, process, way }: Ends, cluster: ClusterStor
     takeJob: (name, nodeId, lastsMs) => reach(() => cluster.takeJob(name, nodeId, lastsMs)),
     releaseJob: (name, nodeId) => reach(() => cluster.releaseJob(name, nodeId)),
     changedSince: (position, limit) => reach(() => cluster.changedSince(position, limit)),
-    revisionsOf: (ids) => reach(() => cluster.revisionsOf(ids)),
+    findRevisions: (ids) => reach(() => cluster.findRevisions(ids)),
     listen: (onHint, onGap) => reach(() => cluster.listen(onHint, onGap)),
   };
 }

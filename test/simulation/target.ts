@@ -163,7 +163,7 @@ export class Target {
       world.violate("nothing is sent unapproved", name);
     const lane = { keyId: String(row?.["key_id"]), host: String(row?.["host"]) };
     const [started] = world.look("SELECT max(at) AS at FROM timeline WHERE action_id = ? AND type = 'started'", id);
-    const pause = this.#clients.pauseOf(lane, { by, claimedMs: Number(started?.["at"]) });
+    const pause = this.#clients.findPause(lane, { by, claimedMs: Number(started?.["at"]) });
     if (pause !== null) world.violate("no send after an answered pause", `${name}, pause of ${pause}`);
   }
 

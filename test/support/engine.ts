@@ -19,7 +19,7 @@ import { parseTargetPolicy } from "../../src/config/target-policy.ts";
 import type { Log, LogFields } from "../../src/observability/log.ts";
 import type { Sender } from "../../src/outbound/sender.ts";
 import type { Store } from "../../src/core/store.ts";
-import { keyFileOf, loadMasterKey } from "../../src/crypto/master-key.ts";
+import { keyFileFor, loadMasterKey } from "../../src/crypto/master-key.ts";
 import { openEncryptedStore } from "../../src/app/encrypted-store.ts";
 import { DATABASES } from "./folder.ts";
 import { FakeClock } from "./clock.ts";
@@ -173,7 +173,7 @@ export const wrapping =
 /** Saves the engine the migration. The database has a key of its own, as a new one has. */
 async function beginMigrated({ database, secretKey }: Config): Promise<void> {
   if (database.kind !== "file") return;
-  const keyFile = keyFileOf(database.path);
+  const keyFile = keyFileFor(database.path);
   loadMasterKey({ secretKey, keyFile, databaseExists: false, random: (count) => systemIds.bytes(count) });
   await putEmptyDatabase(database.path);
 }

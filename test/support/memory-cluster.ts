@@ -55,7 +55,7 @@ export class MemoryCluster implements ClusterStore {
     return this.#call(() => ({ changes: [], position, isLast: true }));
   }
 
-  revisionsOf(): Promise<ReadonlyMap<string, number>> {
+  findRevisions(): Promise<ReadonlyMap<string, number>> {
     return this.#call(() => new Map());
   }
 

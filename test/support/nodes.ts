@@ -58,7 +58,7 @@ export class SharedStore {
 
   #cluster(node: number, look: DbConnection): ClusterStore {
     const notHere = () => Promise.reject(new Error("This cluster is for reading changes only."));
-    const { changedSince, revisionsOf } = createChangeReader(look);
+    const { changedSince, findRevisions } = createChangeReader(look);
     return {
       now: async () => new Date(),
       beat: notHere,
@@ -66,7 +66,7 @@ export class SharedStore {
       takeJob: notHere,
       releaseJob: notHere,
       changedSince,
-      revisionsOf,
+      findRevisions,
       listen: async (onHint) => {
         this.#hints.set(node, onHint);
         return async () => void this.#hints.delete(node);

@@ -1,5 +1,5 @@
 import { OVERVIEW_RANGES } from "../../src/core/limits.ts";
-import { type ActivityGroup, firstSlotOf, type OverviewRange, slotMsOf } from "../../src/core/activity.ts";
+import { type ActivityGroup, firstSlot, type OverviewRange, slotLengthMs } from "../../src/core/activity.ts";
 import type { OverviewAnswer } from "../../src/events/overview.ts";
 import type { OverviewFigures } from "../../src/events/overview-figures.ts";
 import { ACCOUNT, KEY, NOON } from "./factory.ts";
@@ -27,9 +27,9 @@ const NO_FIGURES = { created: 0, completed: 0, failed: 0, attempts: 0, p50Ms: nu
 
 /** An overview of an account that did nothing, at noon. */
 export function anOverview({ range = "24h", ...overrides }: Partial<OverviewFigures> = {}): OverviewFigures {
-  const since = firstSlotOf(range, NOON);
+  const since = firstSlot(range, NOON);
   const { slotMinutes, slots } = OVERVIEW_RANGES[range];
-  const at = (index: number) => new Date(since.getTime() + index * slotMsOf(slotMinutes));
+  const at = (index: number) => new Date(since.getTime() + index * slotLengthMs(slotMinutes));
   return {
     range,
     since,

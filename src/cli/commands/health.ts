@@ -1,7 +1,7 @@
 import { EXIT, type Io } from "../io.ts";
 import { createClient } from "../../client/client.ts";
 import { InvalidSettings } from "../../config/config.ts";
-import { readSettings, textsOf } from "../../config/settings.ts";
+import { readSettings, settingTexts } from "../../config/settings.ts";
 import { listenAddress, localUrl } from "../../config/values.ts";
 import { explain } from "../failures.ts";
 
@@ -24,7 +24,7 @@ export async function checkHealth({ env, out, err }: Io, { ready = false }: Heal
 
 /** The address at which this machine reaches the service of these settings. */
 function serviceUrl(env: Io["env"]): string {
-  const read = readSettings(textsOf(env));
+  const read = readSettings(settingTexts(env));
   if ("problems" in read) throw new InvalidSettings(read.problems);
   return localUrl(listenAddress(read.settings.HOST), read.settings.PORT);
 }

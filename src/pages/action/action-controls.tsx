@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
 import { isTerminal } from "../../core/action.ts";
-import { operationsOf } from "../../core/changes.ts";
+import { allowedOperations } from "../../core/changes.ts";
 import type { Pause } from "../../core/pause.ts";
 import { mayDo } from "../../core/roles.ts";
 import { hasUnknownOutcome, type TimelineEntry } from "../../core/timeline.ts";
@@ -34,7 +34,7 @@ export interface ControlsProps {
 /** What the reader can do with an action besides deciding: buttons, and panels if there is more to say. */
 export function Controls(props: ControlsProps) {
   const { action, baseUrl, user, now } = props;
-  const may = new Set(operationsOf(action, now).filter((operation) => mayDo(user.role, operation)));
+  const may = new Set(allowedOperations(action, now).filter((operation) => mayDo(user.role, operation)));
   const canResend = isTerminal(action.status) && mayDo(user.role, "create");
   // The last button is the main button.
   const isEditFirst = canResend && needsEdit(action);

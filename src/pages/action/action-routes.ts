@@ -5,7 +5,7 @@ import { type ById, personPages, type PageDeps } from "../frame/page-deps.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "../rules/grant-form.tsx";
 import { asSent, maskedPause } from "../../receipts/masked-action.ts";
 import { see, seeHistory, seeWhole } from "../../receipts/see.ts";
-import { mayDo, viewerOf } from "../../core/roles.ts";
+import { mayDo, roleViewer } from "../../core/roles.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import { actionPage, revealedPage } from "./action.tsx";
 import { chosenAttempt } from "./attempts.tsx";
@@ -30,7 +30,7 @@ export function actionPageRoutes(deps: PageDeps) {
       async ({ context, person, params }) => {
         const id = noteActionId(context, params);
         const found = await deps.actionService.get(person.caller, id);
-        const action = asSent(await see(found, viewerOf(person.caller.role)));
+        const action = asSent(await see(found, roleViewer(person.caller.role)));
         const back = isHeldIn(found, found.run)
           ? { href: `/approvals/${id}`, name: "Back to the decision" }
           : { href: actionPath(id), name: "Back to the action" };
@@ -50,11 +50,11 @@ async function actionHtml(
   search: string,
   refused?: RefusedDecision,
 ): Promise<string> {
-  const { actionService, clock, baseUrl, receiptPath, pauseOf } = deps;
+  const { actionService, clock, baseUrl, receiptPath, findPause } = deps;
   const { caller } = person;
   const { action: found, timeline, attempts } = await actionService.history(caller, id);
-  const viewer = viewerOf(caller.role);
-  const history = isHeldIn(found, found.run) ? await actionService.historyOf(found) : null;
+  const viewer = roleViewer(caller.role);
+  const history = isHeldIn(found, found.run) ? await actionService.readHistory(found) : null;
   const asked = chosenAttempt(found, attempts, search);
   const seen = await seeHistory(found, asked === null ? [] : [wholeAttempt(found, asked)], viewer);
   const {
@@ -62,8 +62,8 @@ async function actionHtml(
     attempts: [chosen = null],
   } = seen;
   const shared = { user: person, receiptUrl: receiptPath(id), now: clock.now(), baseUrl };
-  const pause = maskedPause(pauseOf(found), viewer);
-  const digest = actionService.digestOf(found);
+  const pause = maskedPause(findPause(found), viewer);
+  const digest = actionService.actionDigest(found);
   return actionPage({ action, timeline, attempts, chosen, history, digest, pause, refused, ...shared });
 }
 
@@ -105,7 +105,7 @@ function reveal({ actionService, answer, auditService, pageFor }: PageDeps): Ans
     // Recorded first, so that secrets are never shown without an audit entry.
     await auditService.record(person.caller, { kind: "revealed", subject: id, detail: { what: "request" } });
     const whole = seeWhole({ ...action, url: sentUrl(action.url) });
-    const digest = actionService.digestOf(action);
+    const digest = actionService.actionDigest(action);
     return pageFor(person, (user) => revealedPage(whole, digest, user));
   });
 }

@@ -3,7 +3,7 @@ import type { Child } from "hono/jsx";
 import { mayDo, type Role } from "../../core/roles.ts";
 import { awaitsRunAt, isExpired, nextRetryAt, isLateSuccess } from "../../core/action.ts";
 import { mayBeSentBefore } from "../../core/changes.ts";
-import { errorKindOf } from "../../core/outcome.ts";
+import { errorKind } from "../../core/outcome.ts";
 import { firstAction } from "../../api/code-samples.ts";
 import { latestDecision, type TimelineEntry } from "../../core/timeline.ts";
 import { sentence, time, until, untrustedLines, untrusted, actorName } from "../../ui/parts.tsx";
@@ -87,7 +87,7 @@ function failedText({ action, timeline, role, baseUrl }: StoryProps): Child {
   const what = isSame
     ? `The target answered ${first}${times(attempts)}.`
     : `${result?.lastError ?? "It could not be delivered."}${attempts > 1 ? ` It failed after ${counted(attempts, "attempt")}.` : ""}`;
-  const kind = (result === null ? null : errorKindOf(result)) ?? "other";
+  const kind = (result === null ? null : errorKind(result)) ?? "other";
   const isOwn = baseUrl !== undefined && result?.responseCode === null && action.url === firstAction(baseUrl).url;
   const advice = isOwn ? adviceOnOwn(kind) : adviceOn(kind, result?.responseCode ?? null);
   const next = result === null || !mayDo(role, "retry") ? "" : ` ${advice}`;

@@ -3,11 +3,11 @@ import type { Child } from "hono/jsx";
 import { COPY_OF } from "../../actions/edited-copy.ts";
 import { type DecisionHistory, risksOfRequest } from "../../approvals/facts.ts";
 import { policySource } from "../../core/action-policy.ts";
-import { nextRetryAt, runAtOf, REQUESTER_LABELS, requesterTexts, unknownExtras } from "../../core/action.ts";
+import { nextRetryAt, requestedRunAt, REQUESTER_LABELS, requesterTexts, unknownExtras } from "../../core/action.ts";
 import type { PastAttempt } from "../../core/changes.ts";
 import { ACTION_ID } from "../../core/ids.ts";
 import { describeActor, mayDo } from "../../core/roles.ts";
-import { pathOf } from "../../core/search.ts";
+import { urlPath } from "../../core/search.ts";
 import { isCredentialHeader } from "../../receipts/mask-rules.ts";
 import { asSent, maskedTimeline } from "../../receipts/masked-action.ts";
 import type { MaskedAction, SeenAction } from "../../receipts/seen-action.ts";
@@ -195,7 +195,7 @@ function headline({ title, method, url }: SeenAction) {
   return (
     <>
       {/* Enough for two lines. The whole URL is below. */}
-      <span class="method">{method}</span> {untrusted(pathOf(url).slice(0, 120))}
+      <span class="method">{method}</span> {untrusted(urlPath(url).slice(0, 120))}
     </>
   );
 }
@@ -268,7 +268,7 @@ function details(action: SeenAction, user: PageUser, receiptUrl: string, baseUrl
           policyRow(action, user),
           ["Approved by", approvedBy === null ? null : actorName(approvedBy)],
           ["Approved at", time(action.approvedAt)],
-          ["Not before", time(runAtOf(action))],
+          ["Not before", time(requestedRunAt(action))],
           [run === 1 ? "First attempt" : `First attempt of run ${run}`, time(action.startedAt)],
           ["Next attempt", time(nextRetryAt(action))],
           ["Ended", time(action.finishedAt)],

@@ -1,4 +1,4 @@
-import { type ErrorKind, errorKindOf } from "../../core/outcome.ts";
+import { type ErrorKind, errorKind } from "../../core/outcome.ts";
 import type { SeenAction } from "../../receipts/seen-action.ts";
 
 /** Codes after which the same request may succeed. */
@@ -7,7 +7,7 @@ const SAME_REQUEST_CODES: ReadonlySet<number> = new Set([408, 409, 429]);
 /** Whether the same request would probably fail again, so that it needs an edit before it is sent again. */
 export function needsEdit({ status, result }: SeenAction): boolean {
   if (status !== "failed" || result === null) return false;
-  const kind = errorKindOf(result);
+  const kind = errorKind(result);
   if (kind !== "target") return kind === "dns" || kind === "not_allowed";
   return refusesSame(result.responseCode ?? 0);
 }

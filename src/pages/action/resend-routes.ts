@@ -1,13 +1,13 @@
 import { authorize } from "../../core/roles.ts";
 import type { Action } from "../../core/action.ts";
 import { editedCopy, type EditedFields, fieldsToEdit } from "../../actions/edited-copy.ts";
-import { createCheckCreate, createInputOf } from "../../actions/create-schema.ts";
+import { createCheckCreate, toCreateInput } from "../../actions/create-schema.ts";
 import { noteActionId, ActionParams } from "../../actions/routes.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import type { Form } from "../../http/body.ts";
 import type { Person } from "../../http/session.ts";
 import { see } from "../../receipts/see.ts";
-import { storedOf } from "../../receipts/seen-action.ts";
+import { storedAction } from "../../receipts/seen-action.ts";
 import { issuesText, withField } from "../../api/errors.ts";
 import { hasUnknownOutcome } from "../../core/timeline.ts";
 import { EMPTY_FORM, formIdIn } from "../frame/forms.ts";
@@ -33,10 +33,10 @@ export function resendRoutes(deps: PageDeps) {
 
   /** Creates a new action with all checks of a create. Returns its path. */
   const createCopy = async ({ caller }: Person, copy: Action, form: Form): Promise<string> => {
-    const input = createInputOf(copy, clock.now());
+    const input = toCreateInput(copy, clock.now());
     try {
       const { request, credential, overdue } = checkCreate({ ...input, idempotencyKey: idempotencyKeyIn(form) });
-      const { action } = await actionService.create(caller, request, { copyOf: copy, credential, overdue });
+      const { action } = await actionService.create(caller, request, { original: copy, credential, overdue });
       return actionPath(action.id);
     } catch (error) {
       if (!(error instanceof DomainError) || error.issues.length === 0) throw error;
@@ -48,14 +48,14 @@ export function resendRoutes(deps: PageDeps) {
     async ({ context, person, params, form }) => {
       const original = await findOriginal(person, noteActionId(context, params));
       requireSendable(original, form);
-      const copy = editedCopy(original.action, fieldsIn(form, fieldsToEdit(storedOf(original.action))));
+      const copy = editedCopy(original.action, fieldsIn(form, fieldsToEdit(storedAction(original.action))));
       if (!("problems" in copy)) return createCopy(person, copy.action, form);
       const issues = Object.entries(copy.problems).map(([field, message]) => ({ field, message }));
       throw new DomainError("validation_error", "Correct the request.", issues);
     },
     async ({ person, params }, typed) => {
       const original = await findOriginal(person, params.id);
-      const fields = fieldsIn(typed.values, fieldsToEdit(storedOf(original.action)));
+      const fields = fieldsIn(typed.values, fieldsToEdit(storedAction(original.action)));
       return editPage({ ...original, user: person, formId: ids.request() }, fields, typed);
     },
   );
@@ -65,7 +65,7 @@ export function resendRoutes(deps: PageDeps) {
       "/actions/:id/edit",
       async ({ context, person, params }) => {
         const original = await findOriginal(person, noteActionId(context, params));
-        const fields = fieldsToEdit(storedOf(original.action));
+        const fields = fieldsToEdit(storedAction(original.action));
         return editPage({ ...original, user: person, formId: ids.request() }, fields, EMPTY_FORM);
       },
       hooks,

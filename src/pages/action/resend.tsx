@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
 import { formatSize } from "../../core/action.ts";
-import { type BodyMember, bodyMemberOf } from "../../core/body.ts";
+import { type BodyMember, usedBodyMember } from "../../core/body.ts";
 import type { EditedFields } from "../../actions/edited-copy.ts";
 import { risksOfRequest } from "../../approvals/facts.ts";
 import { TITLE_CHARS_MAX } from "../../core/limits.ts";
@@ -31,7 +31,7 @@ interface EditPageProps {
 export function editPage(props: EditPageProps, fields: EditedFields, typed: FormState): string {
   const { action, user, isUnknown, formId } = props;
   const path = actionPath(action.id);
-  const member = bodyMemberOf(action) ?? "body";
+  const member = usedBodyMember(action) ?? "body";
   const hint = member === "base64" || fields.body === null ? undefined : BODY_HINTS[member];
   const state = { ...typed, values: new Map(Object.entries({ ...fields, body: fields.body ?? "" })) };
   return render(

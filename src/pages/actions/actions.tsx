@@ -1,10 +1,10 @@
 /** @jsxImportSource hono/jsx */
-import { type Counted, pathOf } from "../../core/search.ts";
+import { type Counted, urlPath } from "../../core/search.ts";
 import { type ActionStatus, sources } from "../../core/action.ts";
 import { seeAll } from "../../receipts/see.ts";
-import { mayDo, viewerOf, describeActor } from "../../core/roles.ts";
+import { mayDo, roleViewer, describeActor } from "../../core/roles.ts";
 import { DomainError } from "../../core/domain-error.ts";
-import type { PauseOf } from "../../core/pause.ts";
+import type { FindPause } from "../../core/pause.ts";
 import {
   actionPath,
   ACTIONS_PATH,
@@ -55,7 +55,7 @@ interface ActionsProps extends FiltersProps {
   readonly user: PageUser;
   /** Newest first, each made by `forRow`. */
   readonly actions: readonly MaskedAction[];
-  readonly pauseOf: PauseOf;
+  readonly findPause: FindPause;
   /** Where the next page begins; null if there is none. */
   readonly cursor: string | null;
   /** How far back the page searched, if it stopped early; else null. */
@@ -67,7 +67,7 @@ interface ActionsProps extends FiltersProps {
 
 /** The list of actions, newest first. Its filters are the query parameters of `GET /v1/actions`. */
 function actionsPage(props: ActionsProps): string {
-  const { user, query, typed, values, problems, actions, pauseOf, cursor, counts, now } = props;
+  const { user, query, typed, values, problems, actions, findPause, cursor, counts, now } = props;
   return render(
     <Layout title="Actions" nav="Actions" user={user} width="wide" follows="all" now={now}>
       <div class="head between">
@@ -87,7 +87,7 @@ function actionsPage(props: ActionsProps): string {
           pager(query, 0, cursor)
         ) : (
           <form id="selection" method="get" action={`${BULK_PATH}/new`} autocomplete="off">
-            {actionTable(actions, pauseOf, now)}
+            {actionTable(actions, findPause, now)}
             {pager(query, actions.length, cursor)}
             {selectionBar(query, counts, user)}
           </form>
@@ -268,11 +268,11 @@ function selectionBar(query: ListParameters, counts: Counts, user: PageUser) {
 }
 
 async function actionList(deps: PageDeps, { search }: RequestContext, person: Person): Promise<Response | string> {
-  const { actionService, clock, baseUrl, pauseOf } = deps;
+  const { actionService, clock, baseUrl, findPause } = deps;
   const plain = plainSearch(search);
   if (plain !== null) return seeOther("own", plain === "" ? ACTIONS_PATH : `${ACTIONS_PATH}?${plain}`);
   const values = await actionService.filterValues(person.caller);
-  const shared = { user: person, typed: typedIn(search), values, now: clock.now(), baseUrl, pauseOf };
+  const shared = { user: person, typed: typedIn(search), values, now: clock.now(), baseUrl, findPause };
   const filters = filtersIn(search);
   if (filters.problems !== undefined) {
     const empty = { query: {}, actions: [], cursor: null, searchedUntil: null, counts: [] };
@@ -287,7 +287,7 @@ async function actionList(deps: PageDeps, { search }: RequestContext, person: Pe
   const named = actions.find(({ id }) => id === query.q);
   if (named !== undefined) return seeOther("own", actionPath(named.id));
   const cursor = before === null ? null : encodeCursor(before);
-  const rows = await seeAll(actions.map(forRow), viewerOf(person.role));
+  const rows = await seeAll(actions.map(forRow), roleViewer(person.role));
   return actionsPage({ ...shared, query, problems: [], actions: rows, cursor, searchedUntil, counts });
 }
 
@@ -300,7 +300,7 @@ export function actionListRoutes(deps: PageDeps) {
       const { format = "ndjson", ...query } = readExport(context.search);
       const filter = checkFilters(query);
       // It may take long, and must end with the session.
-      const watched = await deps.watchOf(context);
+      const watched = await deps.findWatch(context);
       if (watched === null) throw new DomainError("forbidden", "Your session has ended. Log in again.");
       const answer = await deps.exportActions(context, watched.caller, { format, filter }, watched.release);
       for (const [name, value] of Object.entries(pageHeaders("own"))) answer.headers.set(name, value);
@@ -309,7 +309,7 @@ export function actionListRoutes(deps: PageDeps) {
 }
 
 /** A row for each action. Its link opens the action's page; with script, on top of the list. */
-export function actionTable(actions: readonly MaskedAction[], pauseOf: PauseOf, now: Date) {
+export function actionTable(actions: readonly MaskedAction[], findPause: FindPause, now: Date) {
   return (
     <table class="actions">
       <caption class="visually-hidden">Actions, newest first</caption>
@@ -341,7 +341,7 @@ export function actionTable(actions: readonly MaskedAction[], pauseOf: PauseOf, 
                 </th>
               </tr>
             )}
-            {actionRow(action, action.status === "pending" && pauseOf(action) !== null, now)}
+            {actionRow(action, action.status === "pending" && findPause(action) !== null, now)}
           </>
         ))}
       </tbody>
@@ -381,7 +381,7 @@ function actionRow(action: MaskedAction, isPaused: boolean, now: Date) {
 
 /** The title and the call below it. A title is the requester's text, so it never appears without method, host and path. */
 function requestSummary({ method, url, host, title, viewer }: MaskedAction) {
-  const path = pathOf(url);
+  const path = urlPath(url);
   // More than a wide screen shows. CSS cuts the rest.
   const shownPath = untrusted(path.slice(0, 240));
   const shownHost = untrusted(maskText(host, viewer));

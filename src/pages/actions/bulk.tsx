@@ -3,7 +3,7 @@ import { FilterParameters } from "../../api/list-schemas.ts";
 import { BULK_OPERATIONS, type BulkJob, type BulkOperation } from "../../core/bulk-job.ts";
 import { jobFilter, BulkParams } from "../../bulk/routes.ts";
 import type { BulkPreview } from "../../bulk/service.ts";
-import { mayChange, mayDo, type Viewer, viewerOf } from "../../core/roles.ts";
+import { mayChange, mayDo, type Viewer, roleViewer } from "../../core/roles.ts";
 import { maskedActor } from "../../receipts/masked-action.ts";
 import { maskText } from "../../receipts/masking.ts";
 import { refusesSame } from "../action/advice.ts";
@@ -86,7 +86,7 @@ async function newBulkPage(deps: PageDeps, user: Person, bulk: NewBulk, refused?
       <PageHead title={title} back={back} />
       <Problem text={refused?.problem} />
       <section class="card">
-        <Facts rows={filterRows(query, viewerOf(user.role))} />
+        <Facts rows={filterRows(query, roleViewer(user.role))} />
         {ids === undefined || left <= 0 ? null : (
           <p>{`${left} of the ${counted(ids.length, "action")} that you selected can't be included: only those that are ${VERBS[operation].from} can.`}</p>
         )}
@@ -189,7 +189,7 @@ async function bulkJobPage({ bulkService }: PageDeps, user: Person, id: string):
   const { caller } = user;
   const job = await bulkService.find(caller, id);
   const { operation, matching, done, failed } = job;
-  const viewer = viewerOf(user.role);
+  const viewer = roleViewer(user.role);
   // The last step of a job may be stored before its end.
   const isUnderWay = job.status === "running" && done + failed < matching;
   const canStop = isUnderWay && mayDo(caller.role, operation) && mayChange(caller, job);
@@ -271,7 +271,7 @@ const STATES = {
 } as const satisfies Record<BulkJob["status"], Parameters<typeof Dot>[0]>;
 
 async function bulkListPage({ bulkService }: PageDeps, user: Person, search: string): Promise<string> {
-  const viewer = viewerOf(user.role);
+  const viewer = roleViewer(user.role);
   const { before } = checkListQuery({}, new URLSearchParams(search).get("cursor") ?? undefined, BULK_ID);
   const found = await bulkService.list(user.caller, before, LIST_LIMIT_DEFAULT);
   const jobs = found.slice(0, LIST_LIMIT_DEFAULT);

@@ -2,8 +2,8 @@
 import Type from "typebox";
 import type { Child } from "hono/jsx";
 import { COUNTED_MAX, DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../../core/limits.ts";
-import { type OverviewRange, RANGE_NAMES, slotMsOf } from "../../core/activity.ts";
-import { mayDo, type Viewer, viewerOf } from "../../core/roles.ts";
+import { type OverviewRange, RANGE_NAMES, slotLengthMs } from "../../core/activity.ts";
+import { mayDo, type Viewer, roleViewer } from "../../core/roles.ts";
 import { OverviewParameters, RANGE_DEFAULT, type OverviewAnswer } from "../../events/overview.ts";
 import type {
   Breakdown,
@@ -60,7 +60,7 @@ const RANGES = {
 /** What an account did in a range, and what is waiting. Every number links to the actions that it counts. */
 export function overviewPage(props: OverviewPageProps): string {
   const { user, overview, keyNames, waiting, retries, view, steps, now, baseUrl } = props;
-  const viewer = viewerOf(user.role);
+  const viewer = roleViewer(user.role);
   const isNew = steps?.isNew === true;
   const isTable = view === "table";
   const ranges = RANGE_NAMES.map((range) => {
@@ -270,7 +270,7 @@ function outcomeSlot(range: OverviewRange, { at, created, completed, failed }: O
 
 /** The path of the list of actions created in a slot. */
 function slotPath(range: OverviewRange, at: Date): string {
-  const end = new Date(at.getTime() + slotMsOf(OVERVIEW_RANGES[range].slotMinutes));
+  const end = new Date(at.getTime() + slotLengthMs(OVERVIEW_RANGES[range].slotMinutes));
   return listPath({ created_after: withoutMs(at), created_before: withoutMs(end) });
 }
 

@@ -11,7 +11,7 @@ import { waitingText } from "../../ui/text.ts";
 import type { OpenedLink } from "../../approvals/links.ts";
 import { readForm } from "../../http/body.ts";
 import type { RequestContext } from "../../http/request.ts";
-import { networkOf } from "../../core/addresses.ts";
+import { clientNetwork } from "../../core/addresses.ts";
 import { linkNotFound } from "../../http/errors.ts";
 import { createPageRoutes, TokenParams } from "../../http/operation.ts";
 import { page, seeOther } from "../../http/response.ts";
@@ -101,7 +101,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
     const opened = found(context, await followLink.open(token));
     if (!opened.isLive) return toReceipt(opened);
     if (isOneClick && isOpenedByPerson(context.request)) {
-      const decision = { decision: opened.decision, reason: null, shown: null, client: networkOf(context.client) };
+      const decision = { decision: opened.decision, reason: null, shown: null, client: clientNetwork(context.client) };
       return toReceipt(found(context, await followLink.decide(token, decision)));
     }
     return page("approval", await linkPage(token, opened));
@@ -119,7 +119,7 @@ export function approvalLinkRoutes({ followLink, approvalLinks, ownOrigin, recei
   const decideOn = answers(readForm)<{ readonly token: string; readonly opened: OpenedLink }>(
     async ({ context, params: { token, opened }, form }) => {
       const { digest: shown } = requestInForm(form, opened.action.id);
-      const decision = { ...choiceInForm(form, DECISIONS), shown, client: networkOf(context.client) };
+      const decision = { ...choiceInForm(form, DECISIONS), shown, client: clientNetwork(context.client) };
       return toReceiptAfter(found(context, await followLink.decide(token, decision)), decision.decision);
     },
     async ({ context, params: { token }, form }, { problem }) =>

@@ -8,7 +8,7 @@ import {
   maskedFacts,
 } from "../../approvals/facts.ts";
 import type { RISKS } from "../../approvals/risks.ts";
-import { runAtOf, REQUESTER_TEXTS } from "../../core/action.ts";
+import { requestedRunAt, REQUESTER_TEXTS } from "../../core/action.ts";
 import type { ActionPolicy } from "../../core/action-policy.ts";
 import { describeActor, mayDo } from "../../core/roles.ts";
 import { normalTarget } from "../../core/target.ts";
@@ -249,7 +249,7 @@ function FactValue({ fact: { name, value }, action }: { readonly fact: Fact; rea
 
 function settingTime(name: string, action: SeenAction): Date | null {
   if (name === "requested_at") return action.createdAt;
-  if (name === "run_at") return runAtOf(action);
+  if (name === "run_at") return requestedRunAt(action);
   return name === "expires_at" ? action.expiresAt : null;
 }
 

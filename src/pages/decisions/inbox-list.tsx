@@ -9,7 +9,7 @@ import {
   groupAlike,
   inReadingOrder,
   isSent,
-  rangeOf,
+  numberRange,
   type RequestGroup,
   type SeenRequest,
 } from "../../approvals/look-alikes.ts";
@@ -167,7 +167,7 @@ export function groupRow({ requests, differing }: RequestGroup<ListedRequest>, l
   const isOpen = openId !== null && ids.includes(openId);
   const fields = inReadingOrder(differing).filter(isSent).slice(0, LIST_COLUMNS_MAX);
   // "amount 12 to 480".
-  const range = rangeOf(differing);
+  const range = numberRange(differing);
   return (
     <li id={`group-${action.id}`} class="inbox-group">
       <details open={isOpen}>

@@ -3,7 +3,7 @@ import { forRow } from "../frame/listed-action.ts";
 import { type ById, personPages, type PageDeps } from "../frame/page-deps.ts";
 import { APPROVE_MORE, refusedDecision, termsInForm } from "../rules/grant-form.tsx";
 import type { Grant } from "../../core/grant.ts";
-import { mayDo, viewerOf } from "../../core/roles.ts";
+import { mayDo, roleViewer } from "../../core/roles.ts";
 import { type Action, DECISIONS } from "../../core/action.ts";
 import { isHeldIn } from "../../core/changes.ts";
 import { endedAs, isAlreadyDecided } from "../../approvals/decide.ts";
@@ -17,7 +17,7 @@ import {
 import { DomainError } from "../../core/domain-error.ts";
 import { ACTION_ID } from "../../core/ids.ts";
 import { see, seeAll } from "../../receipts/see.ts";
-import { type MaskedAction, storedOf } from "../../receipts/seen-action.ts";
+import { type MaskedAction, storedAction } from "../../receipts/seen-action.ts";
 import { pendingRequests } from "../settings/credential-request.tsx";
 import type { DecidedRequest } from "./decided.tsx";
 import type { HeldRequest } from "./decision.tsx";
@@ -37,7 +37,7 @@ export function inboxRoutes(deps: PageDeps) {
     .get("/", async ({ context }) => {
       // Elysia treats // as /.
       if (context.path !== "/") throw pathNotFound();
-      const person = await deps.personOf(context);
+      const person = await deps.findPerson(context);
       if (person === null) return seeOther("own", "/login");
       const steps = await deps.firstSteps.read(person.caller);
       return seeOther("own", steps?.isNew === true ? GET_STARTED_PATH : HOME_PATH);
@@ -78,7 +78,7 @@ async function inboxHtml(
     readDecided(deps, user, validIds((params.get("decided") ?? "").split(" "), DECISIONS_AT_ONCE_MAX)),
     pendingRequests(deps, user),
   ]);
-  const inbox = { ...found, actions: await seeAll(found.actions, viewerOf(user.role)) };
+  const inbox = { ...found, actions: await seeAll(found.actions, roleViewer(user.role)) };
   const shown = pane ?? nextPane(deps, inbox, decided);
   return inboxPage({ user, inbox, requests, query, pane: shown, decided, refused, now });
 }
@@ -91,16 +91,16 @@ function nextPane(deps: PageDeps, { actions, histories }: SeenInbox, decided: re
 }
 
 function heldRequest({ actionService }: PageDeps, action: MaskedAction, history = NO_HISTORY): HeldRequest {
-  return { action, history, digest: actionService.digestOf(storedOf(action)) };
+  return { action, history, digest: actionService.actionDigest(storedAction(action)) };
 }
 
 /** Shows a request by its id: held, or its outcome. */
 async function requestPane(deps: PageDeps, person: Person, id: string): Promise<InboxPane> {
   const { actionService, receiptPath } = deps;
   const found = await actionService.get(person.caller, id);
-  const action = await see(found, viewerOf(person.role));
+  const action = await see(found, roleViewer(person.role));
   if (isHeldIn(found, found.run)) {
-    const held = heldRequest(deps, action, await actionService.historyOf(found));
+    const held = heldRequest(deps, action, await actionService.readHistory(found));
     return { kind: "request", isChosen: true, held };
   }
   const [timeline, grants] = await Promise.all([actionService.timeline(person.caller, id), liveGrants(deps, person)]);
@@ -115,7 +115,7 @@ async function reviewPane(deps: PageDeps, { caller, role }: Person, asked: reado
   const { actions, histories } = await deps.actionService.heldAmong(caller, ids);
   const fitting = fittingIn(actions);
   const rest = [...actions.slice(fitting).map(({ id }) => id), ...selected.slice(DECISIONS_AT_ONCE_MAX)];
-  const seen = await seeAll(actions.slice(0, fitting), viewerOf(role));
+  const seen = await seeAll(actions.slice(0, fitting), roleViewer(role));
   const requests = seen.map((action) => heldRequest(deps, action, histories.get(action.id)));
   return { kind: "review", review: { requests, rest, goneCount: ids.length - actions.length } };
 }
@@ -210,7 +210,7 @@ async function decidedRequest(
 ): Promise<readonly DecidedRequest[]> {
   try {
     const [action, timeline] = await Promise.all([actionService.get(caller, id), actionService.timeline(caller, id)]);
-    const seen = await see(forRow(action), viewerOf(role));
+    const seen = await see(forRow(action), roleViewer(role));
     const grant = grants.find(({ actionId }) => actionId === id) ?? null;
     return [{ action: seen, timeline, grant, receiptUrl: receiptPath(id) }];
   } catch (error) {

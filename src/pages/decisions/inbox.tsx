@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import type { Inbox } from "../../approvals/held.ts";
 import { COUNTED_MAX, DECISIONS_AT_ONCE_MAX, HELD_COUNTED_MAX, HELD_REQUESTERS_SHOWN_MAX } from "../../core/limits.ts";
-import { describeActor, mayDo, viewerOf } from "../../core/roles.ts";
+import { describeActor, mayDo, roleViewer } from "../../core/roles.ts";
 import { maskedActor } from "../../receipts/masked-action.ts";
 import type { MaskedAction } from "../../receipts/seen-action.ts";
 import { EmptyState, FilterMenu, Skeleton } from "../../ui/controls.tsx";
@@ -190,7 +190,7 @@ function countText({ inbox: { total, matching }, requests, query, now }: InboxPr
 }
 
 function filters({ requesters, hosts, hasMoreHosts }: SeenInbox, query: InboxQuery, user: PageUser) {
-  const viewer = viewerOf(user.role);
+  const viewer = roleViewer(user.role);
   const path = (changes: Partial<InboxQuery>) => inboxPath({ ...query, after: null, ...changes });
   const named = (name: string, count: number) => (
     <>

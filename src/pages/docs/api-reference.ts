@@ -1,7 +1,7 @@
 import type { TSchema } from "typebox";
 import { ErrorEnvelopeJson } from "../../api/error-schema.ts";
 import { HTTP_STATUS } from "../../api/errors.ts";
-import { type ApiOperation, bodiesOf, createSchemaPrinter, parametersOf } from "../../http/openapi.ts";
+import { type ApiOperation, responseBodies, createSchemaPrinter, describeParameters } from "../../http/openapi.ts";
 
 /** The API as the reference shows it. */
 export interface ApiReference {
@@ -64,14 +64,17 @@ export function apiReference(operations: readonly ApiOperation[], baseUrl: strin
     const { body, answers, errors } = operation;
     return {
       ...operation,
-      parameters: parametersOf(operation).map((parameter) => ({ ...parameter, schema: printed(parameter.schema) })),
+      parameters: describeParameters(operation).map((parameter) => ({
+        ...parameter,
+        schema: printed(parameter.schema),
+      })),
       body:
         body === undefined || Object.keys(body.schema.properties).length === 0
           ? null
           : { schema: printed(body.schema), isRequired: body.isRequired },
       successes: Object.entries(answers).map(([status, answer]): ApiSuccess => {
         const { description, headers = [], only } = answer;
-        const content = bodiesOf(answer).map(({ mediaType, schema }) => {
+        const content = responseBodies(answer).map(({ mediaType, schema }) => {
           const whole = printed(schema);
           return { mediaType, schema: only === undefined ? whole : printed(only) };
         });

@@ -15,7 +15,7 @@ import { createOwnTurns } from "../../runtime/fair-share.ts";
 const NO_SUCH_PAGE = "The documentation has no such page.";
 
 /** The documentation of this version. It needs no login. */
-export function docsPages({ baseUrl, version, sessionOf }: PageDeps, operations: () => readonly ApiOperation[]) {
+export function docsPages({ baseUrl, version, findSession }: PageDeps, operations: () => readonly ApiOperation[]) {
   let made: Promise<DocsSite> | null = null;
   // Imported for the first page, with the highlighter and the Markdown parser. Other work runs between what takes milliseconds.
   const make = async () => {
@@ -27,7 +27,10 @@ export function docsPages({ baseUrl, version, sessionOf }: PageDeps, operations:
   };
   const site = () => (made ??= make());
   const ownTurn = createOwnTurns();
-  const docsReader = async (context: RequestContext) => ({ version, isLoggedIn: (await sessionOf(context)) !== null });
+  const docsReader = async (context: RequestContext) => ({
+    version,
+    isLoggedIn: (await findSession(context)) !== null,
+  });
 
   const show = async (context: RequestContext, name: string): Promise<Response> => {
     const docs = await site();

@@ -10,7 +10,7 @@ import { MADE_ACCOUNT, signedUpPage, signUpPage, welcomePage } from "./sign-up.t
 import { json, page, seeOther, UNLISTED } from "../../http/response.ts";
 import { isForm, readForm, readJson } from "../../http/body.ts";
 import type { RequestContext } from "../../http/request.ts";
-import { checkFormToken, HOME_PATH, nextIn, nextOf, sourceOf } from "../../http/session.ts";
+import { checkFormToken, HOME_PATH, nextIn, safeNext, requestSource } from "../../http/session.ts";
 import type { OwnOrigin } from "../../http/own-origin.ts";
 import {
   BODY_ERRORS,
@@ -32,24 +32,24 @@ const UNCACHED = { "cache-control": "no-store" } as const;
 
 /** Sign-up, login and logout: JSON for programs, forms for our own pages. Refuses requests from other sites' pages. */
 export function authRoutes(deps: PageDeps) {
-  const { cookie, ownOrigin, personOf, peopleService, sessionService, signUpGate, startSession } = deps;
+  const { cookie, ownOrigin, findPerson, peopleService, sessionService, signUpGate, startSession } = deps;
   const signUpByForm = answers(readForm)(
     async ({ context, form }) => {
-      const entered = await peopleService.signUp(SIGN_UP_FORM.check(form), sourceOf(context, deps, form));
-      const result = { apiKey: entered.apiKey, next: nextOf(form.get("next")) ?? GET_STARTED_PATH };
+      const entered = await peopleService.signUp(SIGN_UP_FORM.check(form), requestSource(context, deps, form));
+      const result = { apiKey: entered.apiKey, next: safeNext(form.get("next")) ?? GET_STARTED_PATH };
       const show = () => page("own", signedUpPage(entered.person, result));
       const answer = await deps.flash.showSecretOnce(entered.person, SIGNED_UP_PATH, MADE_ACCOUNT, result, show);
       return startSession(context, entered, answer);
     },
-    ({ form }, typed) => signUpPage(nextOf(form.get("next")), typed),
+    ({ form }, typed) => signUpPage(safeNext(form.get("next")), typed),
   );
   const logInByForm = answers(readForm)(
     async ({ context, form }) => {
-      const entered = await peopleService.logIn(LOG_IN_FORM.check(form), sourceOf(context, deps, form));
-      const next = nextOf(form.get("next")) ?? HOME_PATH;
+      const entered = await peopleService.logIn(LOG_IN_FORM.check(form), requestSource(context, deps, form));
+      const next = safeNext(form.get("next")) ?? HOME_PATH;
       return startSession(context, entered, landOn(deps.flash, next, entered, noteIn(form)));
     },
-    ({ form }, typed) => logInPage(deps, nextOf(form.get("next")), typed),
+    ({ form }, typed) => logInPage(deps, safeNext(form.get("next")), typed),
   );
   return createRoutes()
     .post(
@@ -60,7 +60,7 @@ export function authRoutes(deps: PageDeps) {
         refuseQuery(context.search);
         if (kind === "form") return signUpByForm({ context, person: null, params: null });
         const { value } = await readJson(context);
-        const entered = await peopleService.signUp(checkCredentials(value), sourceOf(context, deps, null));
+        const entered = await peopleService.signUp(checkCredentials(value), requestSource(context, deps, null));
         const { email, caller } = entered.person;
         const text = JSON.stringify({ account: { id: caller.accountId, email }, api_key: entered.apiKey });
         return startSession(context, entered, json(text, 201, UNCACHED));
@@ -74,7 +74,7 @@ export function authRoutes(deps: PageDeps) {
         refuseQuery(context.search);
         if (kind === "form") return logInByForm({ context, person: null, params: null });
         const { value } = await readJson(context);
-        const entered = await peopleService.logIn(checkCredentials(value), sourceOf(context, deps, null));
+        const entered = await peopleService.logIn(checkCredentials(value), requestSource(context, deps, null));
         const { email, caller } = entered.person;
         const text = JSON.stringify({ account: { id: caller.accountId, email } });
         return startSession(context, entered, json(text, 200, UNCACHED));
@@ -88,7 +88,7 @@ export function authRoutes(deps: PageDeps) {
         // For JSON too, or any site could log a person out.
         ownOrigin.require(context.request.headers);
         refuseQuery(context.search);
-        const person = await personOf(context);
+        const person = await findPerson(context);
         if (kind === "form" && person !== null) checkFormToken(await readForm(context), person);
         const token = cookie.read(context.request.headers);
         if (token !== null) await sessionService.logOut(token, person?.caller ?? null);
@@ -182,10 +182,10 @@ function requestKind(context: RequestContext, ownOrigin: OwnOrigin): "form" | "j
 
 /** The login and sign-up pages, whose forms go to /auth, and the pages of one-time links. */
 export function entryPages(deps: PageDeps) {
-  const { personOf, signUpGate, flash } = deps;
+  const { findPerson, signUpGate, flash } = deps;
   const unlessLoggedIn = async (context: RequestContext, show: (next: string | null) => string | Promise<string>) => {
     const next = nextIn(context.search);
-    if ((await personOf(context)) !== null) return seeOther("own", next ?? HOME_PATH);
+    if ((await findPerson(context)) !== null) return seeOther("own", next ?? HOME_PATH);
     return page("own", await show(next));
   };
   return (
@@ -219,7 +219,7 @@ function welcomeRoutes(deps: PageDeps) {
   const hooks = { params: TokenParams };
   const redeem = answers(readForm)<{ readonly token: string; readonly email: string | null }>(
     async ({ context, params: { token, email }, form }) => {
-      const entered = await welcomeLinks.redeem(token, SIGN_UP_FORM.check(form), sourceOf(context, deps, form));
+      const entered = await welcomeLinks.redeem(token, SIGN_UP_FORM.check(form), requestSource(context, deps, form));
       if (email !== null) logPasswordChange(context, entered, log);
       // A link without an address lets the first owner in. Others set a new password.
       return startSession(context, entered, seeOther("own", email === null ? GET_STARTED_PATH : HOME_PATH));

@@ -2,7 +2,7 @@
 import { HTTP_STATUS } from "../../api/errors.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import { DAY_MS, NAME_CHARS_MAX, OAUTH_CONNECTION_DAYS } from "../../core/limits.ts";
-import { mayDo, type Role, viewerOf } from "../../core/roles.ts";
+import { mayDo, type Role, roleViewer } from "../../core/roles.ts";
 import { endOfHost } from "../../mail/chat-messages.ts";
 import { createRoutes } from "../../http/operation.ts";
 import type { RequestContext } from "../../http/request.ts";
@@ -81,7 +81,7 @@ function Asks({ of: asked }: { readonly of: ConsentRequest }) {
 }
 
 function added({ by, at }: NonNullable<ConsentRequest["added"]>, role: Role) {
-  return sentence`${day(at)} by ${actorName(maskedActor(by, viewerOf(role)))}`;
+  return sentence`${day(at)} by ${actorName(maskedActor(by, roleViewer(role)))}`;
 }
 
 function Allowed({ typed, credentials }: { readonly typed: FormState; readonly credentials: readonly string[] }) {
@@ -128,7 +128,7 @@ export function connectPages(deps: PageDeps) {
   if (oauth === null) return [routes];
 
   const consent = async (context: RequestContext, person: Person, uid: string, typed?: FormState) => {
-    const asked = await oauth.consentOf(person.caller, uid, context.request.headers);
+    const asked = await oauth.readConsent(person.caller, uid, context.request.headers);
     const html = await consentPage(deps, person, asked, context.path, typed);
     return { html, headers: { "content-security-policy": policyWithForm(asked.redirectUri) } };
   };
@@ -168,7 +168,7 @@ export function connectPages(deps: PageDeps) {
       const answer = await decide({ context, person, params });
       if (answer.status < 400) return answer;
       // Shows the form again.
-      const { redirectUri } = await oauth.consentOf(person.caller, params.uid, context.request.headers);
+      const { redirectUri } = await oauth.readConsent(person.caller, params.uid, context.request.headers);
       answer.headers.set("content-security-policy", policyWithForm(redirectUri));
       return answer;
     });

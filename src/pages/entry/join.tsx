@@ -6,7 +6,7 @@ import { createPageRoutes, TokenParams } from "../../http/operation.ts";
 import { readForm } from "../../http/body.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { page, seeOther, UNLISTED } from "../../http/response.ts";
-import { HOME_PATH, sourceOf } from "../../http/session.ts";
+import { HOME_PATH, requestSource } from "../../http/session.ts";
 import { Button, PostForm, Submit } from "../../ui/form.tsx";
 import { Layout, render } from "../../ui/layout.tsx";
 import { PageHead, Problem, sentence, untrusted } from "../../ui/parts.tsx";
@@ -23,7 +23,7 @@ interface JoinProps extends OpenInvitation {
 }
 
 async function joinPage(deps: PageDeps, context: RequestContext, token: string, state: FormState) {
-  const [invitation, user] = await Promise.all([deps.invitationService.find(token), deps.personOf(context)]);
+  const [invitation, user] = await Promise.all([deps.invitationService.find(token), deps.findPerson(context)]);
   const { email, role, account } = invitation;
   const path = `/join/${token}`;
   return render(
@@ -78,7 +78,7 @@ function JoinForm({ path, state, user, email, isKnown }: JoinProps) {
       action={path}
       state={state}
       isNew={!isKnown}
-      emailOf={email}
+      knownEmail={email}
       button={isKnown ? "Log in and join" : "Create login and join"}
     >
       {isKnown ? <p class="quiet">This address has a login already. Log in to join.</p> : null}
@@ -88,10 +88,10 @@ function JoinForm({ path, state, user, email, isKnown }: JoinProps) {
 
 /** The links of invitations. A GET changes nothing, because mail scanners and previews open links. */
 export function joinPages(deps: PageDeps) {
-  const { invitationService, personOf, ownFormOf, ownOrigin, startSession } = deps;
+  const { invitationService, findPerson, readOwnForm, ownOrigin, startSession } = deps;
   const hooks = { params: TokenParams };
   const join = answers((context, person: Person | null) =>
-    person === null ? readForm(context) : ownFormOf(context, person),
+    person === null ? readForm(context) : readOwnForm(context, person),
   )<{ readonly token: string }>(
     async ({ context, person, params: { token }, form }) => {
       if (person !== null) {
@@ -100,7 +100,7 @@ export function joinPages(deps: PageDeps) {
       }
       const { email } = await invitationService.find(token);
       const { password } = LOG_IN_FORM.check(form, { email });
-      const entered = await invitationService.joinByPassword(token, password, sourceOf(context, deps, form));
+      const entered = await invitationService.joinByPassword(token, password, requestSource(context, deps, form));
       return startSession(context, entered, seeOther("own", HOME_PATH));
     },
     ({ context, params: { token } }, typed) => joinPage(deps, context, token, typed),
@@ -118,7 +118,7 @@ export function joinPages(deps: PageDeps) {
       "/join/:token",
       async ({ context, params }) => {
         ownOrigin.require(context.request.headers);
-        return join({ context, params, person: await personOf(context) });
+        return join({ context, params, person: await findPerson(context) });
       },
       hooks,
     );

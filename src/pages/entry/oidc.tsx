@@ -3,14 +3,14 @@ import Type from "typebox";
 import { type Checked, compile } from "../../api/check.ts";
 import { nullable } from "../../api/schema-helpers.ts";
 import type { StartedSession, RequestSource } from "../../core/session.ts";
-import { headersOf, HTTP_STATUS } from "../../api/errors.ts";
+import { errorHeaders, HTTP_STATUS } from "../../api/errors.ts";
 import { type ErrorCode, RetryLater } from "../../core/domain-error.ts";
 import { OIDC_FLOW_MS_MAX } from "../../core/limits.ts";
 import { createPageRoutes } from "../../http/operation.ts";
 import { readForm } from "../../http/body.ts";
 import type { RequestContext } from "../../http/request.ts";
 import { page } from "../../http/response.ts";
-import { createOwnCookie, HOME_PATH, nextOf, sourceOf } from "../../http/session.ts";
+import { createOwnCookie, HOME_PATH, safeNext, requestSource } from "../../http/session.ts";
 import type { Log } from "../../observability/log.ts";
 import { EMPTY_FORM } from "../frame/forms.ts";
 import { NoteMembers, landOn, noteIn } from "../frame/kept-note.ts";
@@ -82,8 +82,8 @@ export function oidcRoutes(deps: PageDeps) {
   const begin = async (context: RequestContext): Promise<Response> => {
     ownOrigin.require(context.request.headers);
     const form = await readForm(context);
-    const source = sourceOf(context, deps, form);
-    const next = nextOf(form.get("next"));
+    const source = requestSource(context, deps, form);
+    const next = safeNext(form.get("next"));
     try {
       oidc.throttle(source.client);
       const challenge: Challenge = {
@@ -125,7 +125,7 @@ export function oidcRoutes(deps: PageDeps) {
   };
 
   const finish = async (context: RequestContext): Promise<Response> => {
-    const source: RequestSource = sourceOf(context, deps, null);
+    const source: RequestSource = requestSource(context, deps, null);
     // Used only once, whatever the result.
     const gone = { "set-cookie": cookie.clear() };
     const refuse = (code: ErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) => {
@@ -169,7 +169,7 @@ const AWAY =
 
 /** What to tell the person; null for an unexpected error. */
 function knownProblem(error: unknown, log: Log, { name }: RequestContext): Problem | null {
-  if (error instanceof RetryLater) return { code: error.code, message: error.message, headers: headersOf(error) };
+  if (error instanceof RetryLater) return { code: error.code, message: error.message, headers: errorHeaders(error) };
   if (error instanceof ProviderAway) {
     log.warn("oidc.away", { request_id: name.logId, error: causeText(error) });
     return { code: "unavailable", message: AWAY, headers: { "retry-after": "5" } };

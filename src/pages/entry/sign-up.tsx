@@ -63,7 +63,7 @@ export function welcomePage(path: string, email: string | null, typed: FormState
         action={path}
         state={typed}
         isNew
-        emailOf={email}
+        knownEmail={email}
         button={email === null ? "Create login" : "Save and log in"}
       />
     </Layout>,

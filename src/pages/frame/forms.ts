@@ -1,4 +1,4 @@
-import { headersOf, HTTP_STATUS, issuesText } from "../../api/errors.ts";
+import { errorHeaders, HTTP_STATUS, issuesText } from "../../api/errors.ts";
 import { DomainError, type ErrorCode, type Issue } from "../../core/domain-error.ts";
 import type { Form } from "../../http/body.ts";
 import type { RequestContext } from "../../http/request.ts";
@@ -81,12 +81,12 @@ export interface PersonRequest<Params, Who> extends FormRequest<Params, Who> {
 export type Again<Params, Who> = (asked: PersonRequest<Params, Who>, refused: RefusedForm) => string | Promise<string>;
 
 /**
- * Answers forms that `formOf` reads. It also checks who sent them, unless a form begins a session or comes from a link. `act`
+ * Answers forms that `readCheckedForm` reads. It also checks who sent them, unless a form begins a session or comes from a link. `act`
  * does what a form asks for and returns the next path, or a response. If it refuses, `again` renders the form's page. If that
  * fails too, for example because something is gone, the person gets an error page. `shown` adds what its navigation shows.
  */
 export function answers<Who>(
-  formOf: (context: RequestContext, person: Who) => Promise<Form>,
+  readCheckedForm: (context: RequestContext, person: Who) => Promise<Form>,
   shown = (person: Who): Who | Promise<Who> => person,
 ) {
   return <Params = unknown>(
@@ -96,7 +96,7 @@ export function answers<Who>(
   ) =>
     async ({ context, person, params }: FormRequest<Params, Who>): Promise<Response> => {
       // Outside of the `try`, because it may ask for the password.
-      const form = await formOf(context, person);
+      const form = await readCheckedForm(context, person);
       const asked = { context, person, params, form };
       try {
         const done = await act(asked);
@@ -109,7 +109,7 @@ export function answers<Who>(
         const problem = issuesText(issues) || message;
         const html = await again({ ...asked, person: await shown(person) }, { values: form, issues, problem, code });
         context.errorCode = code;
-        return page(context.page ?? "own", html, { status: HTTP_STATUS[code], headers: headersOf(error) });
+        return page(context.page ?? "own", html, { status: HTTP_STATUS[code], headers: errorHeaders(error) });
       }
     };
 }

@@ -37,7 +37,7 @@ interface EntryFormProps {
   readonly isNew?: boolean;
   readonly state: FormState;
   /** The fixed address; left out or null if it can be chosen. */
-  readonly emailOf?: string | null;
+  readonly knownEmail?: string | null;
   /** The next path; left out or null for the usual one. */
   readonly next?: string | null;
   readonly button: string;
@@ -48,14 +48,14 @@ interface EntryFormProps {
 
 /** A form that begins a session. */
 export function EntryForm(props: EntryFormProps) {
-  const { action, isNew = false, emailOf = null, next = null, button, note = null, children } = props;
+  const { action, isNew = false, knownEmail = null, next = null, button, note = null, children } = props;
   const { Form, Field } = isNew ? SIGN_UP_FORM : LOG_IN_FORM;
   const state = withTaken(props.state);
   return (
     <Form user={null} action={action} state={state} class="card" beginsSession fields={hiddenFields(next, note)}>
       {children}
-      <Field name="email" state={state} {...(emailOf !== null && { value: emailOf, readonly: true })} />
-      <Field name="password" state={state} label={isNew && emailOf !== null ? "New password" : "Password"} />
+      <Field name="email" state={state} {...(knownEmail !== null && { value: knownEmail, readonly: true })} />
+      <Field name="password" state={state} label={isNew && knownEmail !== null ? "New password" : "Password"} />
       <Button>{button}</Button>
     </Form>
   );

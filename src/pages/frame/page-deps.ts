@@ -4,12 +4,12 @@ import type { Check } from "../../api/check.ts";
 import type { ExportActions } from "../../actions/export.ts";
 import { NAV_FAILING_MS } from "../../core/limits.ts";
 import { DomainError } from "../../core/domain-error.ts";
-import { type Caller, viewerOf } from "../../core/roles.ts";
+import { type Caller, roleViewer } from "../../core/roles.ts";
 import { type Form, readForm } from "../../http/body.ts";
 import { pathAndQuery, type RequestContext } from "../../http/request.ts";
 import { page, seeOther } from "../../http/response.ts";
 import { createFlash } from "../../http/flash.ts";
-import { createPersonRoutes, createSessions, nextOf, type Person, type PersonOf } from "../../http/session.ts";
+import { createPersonRoutes, createSessions, safeNext, type Person, type FindPerson } from "../../http/session.ts";
 import { maskedPause } from "../../receipts/masked-action.ts";
 import type { AppContext } from "../../runtime/app-context.ts";
 import { createOwnTurns } from "../../runtime/fair-share.ts";
@@ -35,12 +35,12 @@ export function createPageDeps(needs: PageNeeds) {
   const flash = createFlash(needs);
   const ownTurn = createOwnTurns();
   /** The person of a session, with what stops their whole account. For forms and errors too. */
-  const sessionOf: PersonOf = async (context) => {
-    const person = await sessions.personOf(context);
+  const findSession: FindPerson = async (context) => {
+    const person = await sessions.findPerson(context);
     if (person === null) return null;
     // Without a key and a host: only a pause of the whole account.
-    const pause = needs.pauseOf({ accountId: person.caller.accountId, keyId: "", host: "" });
-    const stop = maskedPause(pause, viewerOf(person.role));
+    const pause = needs.findPause({ accountId: person.caller.accountId, keyId: "", host: "" });
+    const stop = maskedPause(pause, roleViewer(person.role));
     return stop === null ? person : { ...person, stop };
   };
   const withNavigation = async (person: Person) => {
@@ -55,16 +55,16 @@ export function createPageDeps(needs: PageNeeds) {
   /** The person with what the navigation shows, if it can be read: a form may have made a secret that only its answer shows. */
   const inNavigation = (person: Person): Promise<Person> => withNavigation(person).catch(() => person);
   /** The person, for `GET` with what the navigation shows. Forms need that only if they show a page, and streams never. */
-  const personOf: PersonOf = async (context) => {
+  const findPerson: FindPerson = async (context) => {
     await ownTurn();
-    const person = await sessionOf(context);
+    const person = await findSession(context);
     if (person === null || context.request.method !== "GET") return person;
     const keptNote = flash.read(context, person, KEPT_NOTE);
     return { ...(await withNavigation(person)), ...(keptNote?.person === person.email && { keptNote }) };
   };
   /** The person for the page of an error, which must come whatever else fails. */
-  const personOnError: PersonOf = async (context) => {
-    const person = await sessionOf(context).catch(() => null);
+  const personOnError: FindPerson = async (context) => {
+    const person = await findSession(context).catch(() => null);
     return person && inNavigation(person);
   };
   /** Answers a form with a page. */
@@ -73,8 +73,8 @@ export function createPageDeps(needs: PageNeeds) {
   return {
     ...needs,
     ...sessions,
-    sessionOf,
-    personOf,
+    findSession,
+    findPerson,
     personOnError,
     flash,
     pageFor,
@@ -86,11 +86,11 @@ export function createPageDeps(needs: PageNeeds) {
       value: Value,
       html: (user: Person, value: Value) => string | Promise<string>,
     ) => flash.showSecretOnce(person, path, kind, value, () => pageFor(person, (user) => html(user, value))),
-    answer: answers(sessions.formOf, inNavigation),
+    answer: answers(sessions.readCheckedForm, inNavigation),
     /** Also allowed if the account is stopped, for what concerns only the person. */
-    ownAnswer: answers(sessions.ownFormOf, inNavigation),
+    ownAnswer: answers(sessions.readOwnForm, inNavigation),
     /** For forms that ask for the password themselves. */
-    tokenAnswer: answers(sessions.tokenFormOf, inNavigation),
+    tokenAnswer: answers(sessions.readTokenForm, inNavigation),
   };
 }
 
@@ -115,7 +115,7 @@ async function navBadges({ actionService, credentialRequests, clock }: PageNeeds
  * at the form's path: if people reload that, they get to the page that `formPages` names for it.
  */
 export function personPages(deps: PageDeps, formPages: Readonly<Record<string, string>> = {}) {
-  const routes = createPersonRoutes(deps.personOf, (context) => askToLogIn(deps, context)).onAfterHandle(
+  const routes = createPersonRoutes(deps.findPerson, (context) => askToLogIn(deps, context)).onAfterHandle(
     ({ responseValue }) => (typeof responseValue === "string" ? page("own", responseValue) : undefined),
   );
   for (const [path, shown] of Object.entries(formPages)) routes.get(path, () => seeOther("own", shown));
@@ -128,7 +128,7 @@ async function askToLogIn(deps: PageDeps, context: RequestContext): Promise<Resp
   const form = await formWithNote(deps, context);
   if (form === null) return seeOther("own", withNext("/login", next));
   context.errorCode = "unauthorized";
-  const html = await logInPage(deps, nextOf(next), { ...EMPTY_FORM, values: form });
+  const html = await logInPage(deps, safeNext(next), { ...EMPTY_FORM, values: form });
   return page("own", html, { status: HTTP_STATUS.unauthorized });
 }
 

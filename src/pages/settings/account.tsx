@@ -8,7 +8,7 @@ import { mayDo } from "../../core/roles.ts";
 import type { StartedSession } from "../../core/session.ts";
 import type { Membership } from "../../core/team-store.ts";
 import type { RequestContext } from "../../http/request.ts";
-import { HOME_PATH, type Person, sourceOf } from "../../http/session.ts";
+import { HOME_PATH, type Person, requestSource } from "../../http/session.ts";
 import type { Log } from "../../observability/log.ts";
 import { Copied } from "../../ui/controls.tsx";
 import { Button, Checkbox, Field, PostForm, Submit } from "../../ui/form.tsx";
@@ -300,7 +300,7 @@ export function passwordPages(deps: PageDeps) {
   const change = tokenAnswer(
     async ({ context, person, form }) => {
       const asked = PASSWORD_FORM.check(form);
-      const entered = await peopleService.changePassword(person, asked, sourceOf(context, deps, form));
+      const entered = await peopleService.changePassword(person, asked, requestSource(context, deps, form));
       logPasswordChange(context, entered, log);
       return startSession(context, entered, flash.redirect(entered.person, LOG_IN_PATH, DONE, {}));
     },

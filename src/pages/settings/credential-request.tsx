@@ -1,6 +1,6 @@
 /** @jsxImportSource hono/jsx */
 import { type CredentialRequestStatus, statusOfRequest } from "../../core/credential.ts";
-import { describeActor, mayDo, viewerOf } from "../../core/roles.ts";
+import { describeActor, mayDo, roleViewer } from "../../core/roles.ts";
 import {
   CredentialRequestParams,
   type CredentialRequestJson,
@@ -66,7 +66,7 @@ export async function pendingRequests(
 
 /** Masks whatever looks like a secret in the agent's words, as for everybody who decides. */
 function seenBy(caller: Person["caller"], request: CredentialRequestJson): SeenCredentialRequest {
-  const viewer = viewerOf(caller.role);
+  const viewer = roleViewer(caller.role);
   return {
     ...request,
     reason: maskText(request.reason, viewer),

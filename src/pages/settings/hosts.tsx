@@ -216,7 +216,7 @@ export function patternsText(patterns: readonly StatusPattern[]): string {
 
 /** The form of a host, or of all hosts. `typed`: a refused form; left out: with what is set. */
 async function hostFormPage(deps: PageDeps, user: Person, host: string, typed?: FormState): Promise<string> {
-  const [{ hosts, defaults, versionOf }, server] = await Promise.all([
+  const [{ hosts, defaults, settingsVersion }, server] = await Promise.all([
     listForOwner(deps, user),
     deps.settingsFor(user.caller),
   ]);
@@ -230,7 +230,7 @@ async function hostFormPage(deps: PageDeps, user: Person, host: string, typed?: 
   const form = {
     user,
     action: HOSTS_PATH,
-    fields: [["host", host], versionField(state, versionOf(host))],
+    fields: [["host", host], versionField(state, settingsVersion(host))],
     state,
     specs,
     submit: "Save",

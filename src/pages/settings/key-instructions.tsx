@@ -20,7 +20,7 @@ export function testActions(deps: PageDeps) {
   return async (caller: Caller, title: string, idempotencyKey: string | null): Promise<string> => {
     const { request, reason } = checkCreate({
       value: { ...firstAction(baseUrl), title },
-      textOf: () => "",
+      bodyText: () => "",
       idempotencyKey,
       role: caller.role,
       now: clock.now(),

@@ -10,7 +10,7 @@ import { counted, mailName, type PageUser } from "../../ui/text.ts";
 import { personPages, type PageDeps } from "../frame/page-deps.ts";
 import { List, None } from "../frame/list.tsx";
 import { SETTINGS_PATHS, SettingsPage } from "../frame/settings-frame.tsx";
-import { askOf, alertOf, isAboutAction, isCredentialRequested } from "../../core/notification-events.ts";
+import { parseAsk, parseAlert, isAboutAction, isCredentialRequested } from "../../core/notification-events.ts";
 
 interface NotificationsProps {
   readonly user: PageUser;
@@ -113,8 +113,8 @@ function resultCell({ status, attempts, dueAt }: ListedNotification, now: Date) 
 
 /** Names an event. A message's target is its channel's id. */
 function eventName(event: string, kind: string): string {
-  const ask = askOf(event);
-  if (alertOf(event) !== null) return kind === "mail" ? "Credential email" : "Credential message";
+  const ask = parseAsk(event);
+  if (parseAlert(event) !== null) return kind === "mail" ? "Credential email" : "Credential message";
   if (isCredentialRequested(event)) return `Credential request ${kind === "mail" ? "email" : "message"}`;
   if (ask === null) return kind === "mail" ? mailName(event) : event;
   return `${kind === "mail" ? "Channel email" : "Channel message"}${ask.kind === "reminded" ? " (reminder)" : ""}`;

@@ -7,7 +7,7 @@ import type { SigningService } from "../../accounts/signing-secrets.ts";
 import { invalidField } from "../../core/domain-error.ts";
 import type { Pause } from "../../core/pause.ts";
 import { type Caller, mayDo } from "../../core/roles.ts";
-import { nextOf } from "../../http/session.ts";
+import { safeNext } from "../../http/session.ts";
 import { NEXT_FIELD, PAUSES_PATH } from "../../ui/layout.tsx";
 import { ago, Name, Notice, sentence, time, untrusted, actorName } from "../../ui/parts.tsx";
 import type { PageUser } from "../../ui/text.ts";
@@ -114,7 +114,7 @@ export function pausePages(deps: PageDeps) {
   });
   const resume = answer<ById>(async ({ person, params, form }) => {
     await pauseService.resume(person.caller, params.id);
-    return nextOf(form.get(NEXT_FIELD)) ?? PAUSES_PATH;
+    return safeNext(form.get(NEXT_FIELD)) ?? PAUSES_PATH;
   });
   return routes.post(`${PAUSES_PATH}/:id/resume`, resume, { params: PauseParams });
 }

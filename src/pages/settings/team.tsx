@@ -125,7 +125,7 @@ function invitedPage(user: Person, { email, link, isMailed }: Checked<typeof INV
 
 /** The people of this account, its open invitations, and keys that former members may know. */
 export function peoplePages(deps: PageDeps) {
-  const { teamService, invitationService, keyService, personOf, flash } = deps;
+  const { teamService, invitationService, keyService, findPerson, flash } = deps;
   const { routes, rowForm } = settingsList<TeamMember, typeof CreateInvitationBody, Checked<typeof ROLE_CHANGE>>(deps, {
     shown: ROLE_CHANGE,
     section: "People",
@@ -194,7 +194,7 @@ export function peoplePages(deps: PageDeps) {
     },
   });
   /** Whether people who changed their own role may still see the list. */
-  const isStillOwner = async (context: RequestContext) => (await personOf(context))?.role === "owner";
+  const isStillOwner = async (context: RequestContext) => (await findPerson(context))?.role === "owner";
   const changeRole = rowForm<ById>(async ({ context, person, params: { id }, form }) => {
     const asked = ROLE_FORM.check(form);
     const { email, role } = await teamService.changeRole(person.caller, id, asked.role);

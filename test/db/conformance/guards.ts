@@ -129,7 +129,7 @@ export function testGuards(test: StoreTest): void {
     test("keeps the dedupe key that a cancelled action still holds", async (db) => {
       const cancelled = await actionInStatus(db.actions, "cancelled", { dedupe: "k" });
       expect(await db.actions.apply(writeOf(retry(cancelled, aDecision())))).toBe(true);
-      expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(cancelled.id);
+      expect((await db.actions.keyHolder(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(cancelled.id);
       expect(await db.keyCount()).toBe(1);
     });
 
@@ -141,14 +141,14 @@ export function testGuards(test: StoreTest): void {
       expect(await stored(db.actions, failed)).toEqual(failed);
       expect(await happeningsOf(db.actions, failed)).toEqual(rows);
       expect(await db.outbox(failed.id)).toEqual(notifications);
-      expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(holder.id);
+      expect((await db.actions.keyHolder(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(holder.id);
     });
 
     test("of two failed actions with one key: the first holds it, the second loses", async (db) => {
       const failed = [await failedAction(db.actions, { dedupe: "k" }), await failedAction(db.actions, { dedupe: "k" })];
       const won = await Promise.all(failed.map((action) => db.actions.apply(writeOf(retry(action, aDecision())))));
       expect(won).toEqual([true, false]);
-      expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(failed[0]?.id);
+      expect((await db.actions.keyHolder(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(failed[0]?.id);
     });
 
     test.each([0, 1])(
@@ -162,7 +162,7 @@ export function testGuards(test: StoreTest): void {
             ? await Promise.all([again(), fresh()])
             : await Promise.all([fresh(), again()]).then(([a, b]) => [b, a] as const);
         expect([retried, created.kind]).toEqual([true, "matched"]);
-        expect((await db.actions.holderOf(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(failed.id);
+        expect((await db.actions.keyHolder(ACCOUNT, "dedupe", "k", LEASE.now))?.id).toBe(failed.id);
       },
     );
 

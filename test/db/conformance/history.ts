@@ -3,7 +3,7 @@ import { approve, cancel } from "../../../src/core/changes.ts";
 import { settleLate } from "../../../src/core/settle.ts";
 import { DAY_MS, HOUR_MS, RETRY_HOSTS_SHOWN_MAX } from "../../../src/core/limits.ts";
 import { type ActivitySpan, type ActivityGroup, type ActivityRow, ActivityTally } from "../../../src/core/activity.ts";
-import { percentilesOf } from "../../../src/core/histogram.ts";
+import { findPercentiles } from "../../../src/core/histogram.ts";
 import { ACCOUNT, aDecision, answered, KEY, later, NOON, OTHER_ACCOUNT, writeOf } from "../../support/factory.ts";
 import { aGroup } from "../../support/overview.ts";
 import type { StoreTest } from "./store-test.ts";
@@ -168,7 +168,7 @@ export function testHistory(test: StoreTest): void {
       expect(await activity.position()).toBe(0);
       expect(await Promise.all([activity.put(first), activity.put(first)])).toEqual([true, false]);
       expect(await activity.position()).toBe(5);
-      const slots = tally.slotsOf([aGroup()]);
+      const slots = tally.slotsFor([aGroup()]);
       const sorted = (rows: readonly ActivityRow[]) =>
         rows.toSorted(
           (a, b) => a.slotMinutes - b.slotMinutes || (`${a.kind}${a.name}` < `${b.kind}${b.name}` ? -1 : 1),
@@ -222,7 +222,7 @@ export function testHistory(test: StoreTest): void {
       ]);
       const asked = [API_HOST, { kind: "key", name: "" }, { kind: "host", name: "gone.example" }] as const;
       const latencies = await activity.latencies(span, asked);
-      expect(latencies.map(({ kind, name, latency }) => [kind, name, percentilesOf(latency, [0, 1])])).toEqual([
+      expect(latencies.map(({ kind, name, latency }) => [kind, name, findPercentiles(latency, [0, 1])])).toEqual([
         ["host", API_HOST.name, [2_000, 2_000].map((ms) => expect.closeTo(ms, -2))],
         ["key", "", [20, 20]],
       ]);
@@ -258,9 +258,9 @@ export function testHistory(test: StoreTest): void {
       tally.add(aGroup());
       await activity.put({ from: 0, to: 1, rows: tally.changed, steps: [] });
       expect(await activity.prune(1, NOON)).toBe(false);
-      expect(await activity.stored(tally.slotsOf([aGroup()]))).toHaveLength(12);
+      expect(await activity.stored(tally.slotsFor([aGroup()]))).toHaveLength(12);
       await activity.prune(1, later(1));
-      expect(await activity.stored(tally.slotsOf([aGroup()]))).toHaveLength(9);
+      expect(await activity.stored(tally.slotsFor([aGroup()]))).toHaveLength(9);
     });
   });
 

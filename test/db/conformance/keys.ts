@@ -1,4 +1,4 @@
-import { dayOf } from "../../../src/core/key-limits.ts";
+import { utcDay } from "../../../src/core/key-limits.ts";
 import { describe, expect } from "bun:test";
 import { ACTION_STATUSES, type Action } from "../../../src/core/action.ts";
 import type { KeyKind } from "../../../src/core/dedupe.ts";
@@ -52,7 +52,7 @@ export function testKeys(test: StoreTest): void {
       const accounts = [OTHER_ACCOUNT, ACCOUNT, `${OTHER_ACCOUNT}x`, ACCOUNT.toUpperCase()];
       const ids: string[] = [];
       for (const accountId of accounts) ids.push((await createdAction(db.actions, { [member]: "k", accountId })).id);
-      const holders = await Promise.all(accounts.map((account) => db.actions.holderOf(account, kind, "k", NOON)));
+      const holders = await Promise.all(accounts.map((account) => db.actions.keyHolder(account, kind, "k", NOON)));
       expect(holders.map((holder) => holder?.id)).toEqual(ids);
     });
 
@@ -66,7 +66,7 @@ export function testKeys(test: StoreTest): void {
       for (const status of ACTION_STATUSES) {
         const action = await actionInStatus(db.actions, status, { [member]: status });
         const answers = kind === "idempotency" || status !== "failed";
-        expect((await db.actions.holderOf(ACCOUNT, kind, status, NOON))?.id).toBe(answers ? action.id : undefined);
+        expect((await db.actions.keyHolder(ACCOUNT, kind, status, NOON))?.id).toBe(answers ? action.id : undefined);
         const created = await db.actions.create(aCreation({ [member]: status }));
         expect(created).toEqual(answers ? { kind: "matched", by: kind, action } : { kind: "created", claimed: null });
       }
@@ -99,7 +99,7 @@ export function testKeys(test: StoreTest): void {
       await db.actions.create(aCreation({ idempotencyKey: "i" }));
       const matched = await db.actions.create(aCreation({ idempotencyKey: "i", dedupe: "free" }));
       expect(matched.kind).toBe("matched");
-      expect(await db.actions.holderOf(ACCOUNT, "dedupe", "free", NOON)).toBeNull();
+      expect(await db.actions.keyHolder(ACCOUNT, "dedupe", "free", NOON)).toBeNull();
     });
 
     test("of a failed action: dedupe is free, idempotency still matches it", async (db) => {
@@ -144,7 +144,7 @@ export function testKeys(test: StoreTest): void {
       await db.actions.create(aCreation({ dedupe: "d" }));
       expect(await db.actions.create(elsewhere)).toMatchObject({ kind: "created" });
       expect(await db.actions.create(aCreation(both))).toMatchObject({ action: { id: byKey.action.id } });
-      expect((await db.actions.holderOf(ACCOUNT, "idempotency", "i", NOON))?.id).toBe(byKey.action.id);
+      expect((await db.actions.keyHolder(ACCOUNT, "idempotency", "i", NOON))?.id).toBe(byKey.action.id);
     });
   });
 
@@ -215,7 +215,7 @@ export function testKeys(test: StoreTest): void {
   });
 
   describe("a daily limit, when an action is retried", () => {
-    const byOther = { keyId: "key_other", limit: 30, day: dayOf(NOON) };
+    const byOther = { keyId: "key_other", limit: 30, day: utcDay(NOON) };
 
     test("counts against the key that calls, and is never exceeded by racing retries and creates", async (db) => {
       const failed = await Promise.all(Array.from({ length: 50 }, () => failedAction(db.actions)));
@@ -283,5 +283,5 @@ function expectOneWinner(creations: readonly Creation[], created: readonly Creat
 /** A create of a key that may create so many a day. */
 function limited(limit: number, overrides: Partial<Action> = {}): Creation {
   const creation = aCreation(overrides);
-  return { ...creation, budget: { limit, day: dayOf(creation.action.createdAt) } };
+  return { ...creation, budget: { limit, day: utcDay(creation.action.createdAt) } };
 }

@@ -28,7 +28,7 @@ export function testPeople(test: StoreTest): void {
       expect(await db.store.people.session(session.hash, NOON)).toEqual({ ...member, ...FRESH });
       await db.restart();
       expect(await db.store.people.find("Ann@Example.com")).toEqual(member);
-      expect((await db.store.people.labelOf(account.id)).email).toBe("Ann@Example.com");
+      expect((await db.store.people.findLabel(account.id)).email).toBe("Ann@Example.com");
       expect(await db.store.people.mayApprove(account.id, "ANN@example.com")).toBe(true);
       expect(await db.store.people.mayApprove("acc_other", "ann@example.com")).toBe(false);
       expect(await db.store.people.mayApprove(account.id, "eve@example.com")).toBe(false);
@@ -59,26 +59,26 @@ export function testPeople(test: StoreTest): void {
   test("an account's address is null while it has no person, and that of the first of them afterwards", async (db) => {
     const account = anAccount();
     await db.store.accounts.create(account, []);
-    expect((await db.store.people.labelOf(account.id)).email).toBeNull();
+    expect((await db.store.people.findLabel(account.id)).email).toBeNull();
     await db.store.people.offer(aWelcomeLink({ accountId: account.id, hash: "link" }));
     const { person, session } = aPerson({ accountId: account.id });
     await db.store.people.welcome("link", person, session);
-    expect((await db.store.people.labelOf(account.id)).email).toBe(person.email);
-    expect(await db.store.people.labelOf("acc_nowhere")).toEqual({ name: null, email: null });
+    expect((await db.store.people.findLabel(account.id)).email).toBe(person.email);
+    expect(await db.store.people.findLabel("acc_nowhere")).toEqual({ name: null, email: null });
   });
 
   test("an account's name is its own, stays when the store is opened again, and can be taken away", async (db) => {
     const [one, other] = [anAccount(), anAccount()];
     for (const account of [one, other]) await db.store.accounts.create(account, []);
-    expect(await db.store.people.labelOf(one.id)).toEqual({ name: null, email: null });
+    expect(await db.store.people.findLabel(one.id)).toEqual({ name: null, email: null });
     const entry = anAuditEntry({ accountId: one.id, kind: "account_renamed", subject: "" });
     await db.store.people.renameAccount(one.id, "Zürich “Acme” 💳", entry);
     await db.restart();
-    expect(await db.store.people.labelOf(one.id)).toEqual({ name: "Zürich “Acme” 💳", email: null });
-    expect(await db.store.people.labelOf(other.id)).toEqual({ name: null, email: null });
+    expect(await db.store.people.findLabel(one.id)).toEqual({ name: "Zürich “Acme” 💳", email: null });
+    expect(await db.store.people.findLabel(other.id)).toEqual({ name: null, email: null });
     expect(await db.store.accounts.find(one.id)).toEqual(one);
     await db.store.people.renameAccount(one.id, null, entry);
-    expect((await db.store.people.labelOf(one.id)).name).toBeNull();
+    expect((await db.store.people.findLabel(one.id)).name).toBeNull();
     // Without an account nothing is written, and nothing noted.
     await db.store.people.renameAccount("acc_nowhere", "x", { ...entry, accountId: "acc_nowhere" });
     expect(await db.count("audit")).toBe(2);
@@ -101,8 +101,8 @@ export function testPeople(test: StoreTest): void {
       await people.renewSessionSecret(one.hash, "d", "another password hash");
       await people.renewSessionSecret("unknown", "e", person.passwordHash);
       await db.restart();
-      const hashOf = async ({ hash }: { hash: string }) => (await db.store.people.session(hash, NOON))?.secretHash;
-      expect([await hashOf(one), await hashOf(other), await hashOf(bare)]).toEqual(["a", "b", "c"]);
+      const hashText = async ({ hash }: { hash: string }) => (await db.store.people.session(hash, NOON))?.secretHash;
+      expect([await hashText(one), await hashText(other), await hashText(bare)]).toEqual(["a", "b", "c"]);
     });
 
     test("that is ended is gone, alone and for good", async (db, { people }) => {
@@ -230,7 +230,7 @@ export function testPeople(test: StoreTest): void {
       await people.offer(aWelcomeLink({ hash: "h", accountId }));
       const { person, session } = taker("ANN@example.com");
       expect(await people.welcome("h", person, session)).toBe("email_taken");
-      expect((await people.labelOf(accountId)).email).toBeNull();
+      expect((await people.findLabel(accountId)).email).toBeNull();
       expect(await people.session(session.hash, NOON)).toBeNull();
       const again = taker();
       expect(await people.welcome("h", again.person, again.session)).toBe("taken");
@@ -248,7 +248,7 @@ export function testPeople(test: StoreTest): void {
         expect(["gone", "email_taken"]).toContain(await people.welcome(hash, person, session));
         expect(await people.find(person.email)).toBeNull();
       }
-      expect((await people.labelOf(one.accountId)).email).toBeNull();
+      expect((await people.findLabel(one.accountId)).email).toBeNull();
     });
 
     test("is not handed out when the account has a person, and what was handed out is void", async (db, { people }) => {

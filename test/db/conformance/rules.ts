@@ -1,5 +1,5 @@
 import { describe, expect } from "bun:test";
-import { type RuleRow, countedOf, type RuleCount } from "../../../src/core/account-rules.ts";
+import { type RuleRow, toStoredCount, type RuleCount } from "../../../src/core/account-rules.ts";
 import {
   ACCOUNT,
   aCreation,
@@ -33,7 +33,7 @@ export function testRules(test: StoreTest): void {
       const { rules } = db.store;
       const [a, b, theirs] = [aRule("rul_a"), aRule("rul_b"), aRule("rul_c", { accountId: OTHER_ACCOUNT })];
       const write = async (accountId: string, rows: readonly RuleRow[]) =>
-        rules.replace({ accountId, rules: rows, expected: await rules.versionOf(accountId), audit: rulesChanged() });
+        rules.replace({ accountId, rules: rows, expected: await rules.findVersion(accountId), audit: rulesChanged() });
       expect([await write(ACCOUNT, [b, a]), await write(OTHER_ACCOUNT, [theirs])]).toEqual([true, true]);
       expect([await rules.list(ACCOUNT), await rules.list(OTHER_ACCOUNT)]).toEqual([[b, a], [theirs]]);
       const changed = { ...a, version: 2, definition: "{}" };
@@ -44,10 +44,10 @@ export function testRules(test: StoreTest): void {
 
     test("that were written since they were read are not overwritten, and what they decided is decided again", async (db) => {
       const { rules, actions } = db.store;
-      const before = await rules.versionOf(ACCOUNT);
+      const before = await rules.findVersion(ACCOUNT);
       const write = { accountId: ACCOUNT, rules: [aRule("rul_a")], expected: before, audit: rulesChanged() };
       expect([await rules.replace(write), await rules.replace(write)]).toEqual([true, false]);
-      const now = await rules.versionOf(ACCOUNT);
+      const now = await rules.findVersion(ACCOUNT);
       const refusal = anAuditEntry({ kind: "refused_by_rule", subject: "rul_a" });
       expect([await rules.recordRefusal(before, refusal), await rules.recordRefusal(now, refusal)]).toEqual([
         false,
@@ -69,14 +69,14 @@ export function testRules(test: StoreTest): void {
       const write = (accountId: string, rows: readonly RuleRow[], expected: string) =>
         rules.replace({ accountId, rules: rows, expected, audit: rulesChanged() });
       const all = [await rules.version()];
-      expect([await rules.versionOf(ACCOUNT), await rules.versions()]).toEqual(["", new Map()]);
+      expect([await rules.findVersion(ACCOUNT), await rules.versions()]).toEqual(["", new Map()]);
       await write(ACCOUNT, [aRule("rul_a")], "");
-      const own = await rules.versionOf(ACCOUNT);
+      const own = await rules.findVersion(ACCOUNT);
       all.push(await rules.version());
       expect(await write(OTHER_ACCOUNT, [aRule("rul_b", { accountId: OTHER_ACCOUNT })], "")).toBe(true);
-      const theirs = await rules.versionOf(OTHER_ACCOUNT);
+      const theirs = await rules.findVersion(OTHER_ACCOUNT);
       all.push(await rules.version());
-      expect([await rules.versionOf(ACCOUNT), await rules.versions()]).toEqual([
+      expect([await rules.findVersion(ACCOUNT), await rules.versions()]).toEqual([
         own,
         new Map([
           [ACCOUNT, own],
@@ -88,7 +88,7 @@ export function testRules(test: StoreTest): void {
       await write(ACCOUNT, [], own);
       all.push(await rules.version());
       expect(await rules.versions()).toEqual(new Map([[OTHER_ACCOUNT, theirs]]));
-      expect(await rules.versionOf(ACCOUNT)).not.toBe(own);
+      expect(await rules.findVersion(ACCOUNT)).not.toBe(own);
       expect(new Set(all).size).toBe(4);
     });
 
@@ -205,7 +205,7 @@ export function testRules(test: StoreTest): void {
       await db.actions.apply(cancelled);
       const again = retry(cancelled.change.after, aDecision());
       if (!("after" in again)) throw again;
-      const write = writeOf({ ...again, after: { ...again.after, counted: [countedOf(count)] } });
+      const write = writeOf({ ...again, after: { ...again.after, counted: [toStoredCount(count)] } });
       const tooMuch = { ...count, amount: "101" };
       expect(await db.actions.apply({ ...write, counts: [tooMuch] })).toBe(false);
       expect(await spent(db, count)).toBe(0);
@@ -213,7 +213,7 @@ export function testRules(test: StoreTest): void {
       // Decided on an older state.
       expect(await db.actions.apply({ ...write, counts: [count] })).toBe(false);
       expect(await spent(db, count)).toBe(40);
-      expect((await db.actions.find(ACCOUNT, action.id))?.counted).toEqual([countedOf(count)]);
+      expect((await db.actions.find(ACCOUNT, action.id))?.counted).toEqual([toStoredCount(count)]);
     });
 
     test.each([
@@ -273,7 +273,7 @@ export function testRules(test: StoreTest): void {
 }
 
 const counting = (counts: readonly RuleCount[], overrides: Parameters<typeof aCreation>[0] = {}): Creation => ({
-  ...aCreation({ counted: counts.map(countedOf), ...overrides }),
+  ...aCreation({ counted: counts.map(toStoredCount), ...overrides }),
   counts,
 });
 

@@ -77,11 +77,11 @@ export function testSettings(test: StoreTest): void {
     });
     await db.actions.create(creation);
     expect((await db.actions.find(ACCOUNT, creation.action.id))?.creator).toEqual({ role: "agent", hold: "writes" });
-    expect(await db.notifications.creatorOf(creation.outbox[0]?.id ?? "")).toMatchObject({
+    expect(await db.notifications.findCreator(creation.outbox[0]?.id ?? "")).toMatchObject({
       role: "agent",
       hold: "writes",
     });
-    expect(await db.notifications.creatorOf("nobody")).toBeNull();
+    expect(await db.notifications.findCreator("nobody")).toBeNull();
   });
 
   test("a notification knows whether the key of its action has limits, also when the key is revoked or gone", async (db) => {
@@ -98,7 +98,7 @@ export function testSettings(test: StoreTest): void {
     const limitedOf = async (keyId: string) => {
       const creation = aCreation({ approve: true, callback: "https://h.example/", keyId });
       await db.actions.create(creation);
-      return (await db.notifications.creatorOf(creation.outbox[0]?.id ?? ""))?.isLimited;
+      return (await db.notifications.findCreator(creation.outbox[0]?.id ?? ""))?.isLimited;
     };
     for (const { id } of keys) expect(await limitedOf(id), id).toBe(true);
     expect([await limitedOf("key_gone"), await limitedOf("key_theirs")]).toEqual([true, true]);

@@ -135,7 +135,7 @@ export function testTeam(test: StoreTest): void {
         const by = { createdById, createdBy };
         return [
           await accounts.addKey(anApiKey({ accountId, ...by }), AUDIT, undefined, true),
-          await rules.replace({ accountId, rules: [], expected: await rules.versionOf(accountId), audit: AUDIT, by }),
+          await rules.replace({ accountId, rules: [], expected: await rules.findVersion(accountId), audit: AUDIT, by }),
           await team.changeRole(accountId, person.id, "reader", AUDIT, by),
           await team.remove(accountId, "per_nobody", AUDIT, by),
         ];

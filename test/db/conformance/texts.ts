@@ -139,7 +139,7 @@ export function testTexts(test: StoreTest): void {
       };
       const action = await createdAction(db.actions, odd);
       expect(action).toMatchObject(odd);
-      expect((await db.actions.holderOf(ACCOUNT, "dedupe", text, NOON))?.id).toBe(action.id);
+      expect((await db.actions.keyHolder(ACCOUNT, "dedupe", text, NOON))?.id).toBe(action.id);
       expect((await db.actions.list(aQuery({ dedupe: text }))).actions).toEqual([action]);
 
       await db.actions.apply(writeOf(cancel(action, { ...aDecision(), actor: `user:${text}`, reason: text })));
@@ -174,7 +174,7 @@ export function testTexts(test: StoreTest): void {
       expect(action).toMatchObject(SET);
       expect((await db.actions.list(aQuery())).actions).toEqual([action]);
       expect(await db.actions.findById(action.id)).toEqual(action);
-      expect(await db.actions.holderOf(ACCOUNT, "dedupe", "d", NOON)).toEqual({ id: action.id, status: "pending" });
+      expect(await db.actions.keyHolder(ACCOUNT, "dedupe", "d", NOON)).toEqual({ id: action.id, status: "pending" });
       expect((await db.actions.changes(ACCOUNT, 0)).changes.map((change) => change.action)).toMatchObject([SET]);
       // What the store may remember of a create is gone, and the claim reads it.
       await db.restart();

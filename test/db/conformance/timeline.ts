@@ -126,7 +126,7 @@ export function testTimeline(test: StoreTest): void {
     while (await db.store.upkeep.pruneKeys(now)) passes += 1;
     expect(passes).toBeGreaterThan(1);
     expect(await db.keyCount()).toBe(2);
-    expect(await db.actions.holderOf(ACCOUNT, "dedupe", "k1200", now)).not.toBeNull();
+    expect(await db.actions.keyHolder(ACCOUNT, "dedupe", "k1200", now)).not.toBeNull();
   });
 
   describe("a result that comes too late", () => {
@@ -153,17 +153,17 @@ export function testTimeline(test: StoreTest): void {
     test("of a failed action is kept with it, is an event of its own, and its dedupe key goes on naming it", async (db) => {
       const dedupe = "k";
       const failed = await attemptedAction(db.actions, INTERRUPTED, { retries: 1, dedupe });
-      expect(await db.actions.holderOf(ACCOUNT, "dedupe", dedupe, later(9))).toBeNull();
+      expect(await db.actions.keyHolder(ACCOUNT, "dedupe", dedupe, later(9))).toBeNull();
       const error = write(failed, withHeaders(500, '"no"'));
       expect(await db.actions.apply(error)).toBe(true);
-      expect(await db.actions.holderOf(ACCOUNT, "dedupe", dedupe, later(9))).toBeNull();
+      expect(await db.actions.keyHolder(ACCOUNT, "dedupe", dedupe, later(9))).toBeNull();
       const late = write(await stored(db.actions, failed), withHeaders(200, '{"n":12345678901234567890}'));
       expect(await db.actions.apply(late)).toBe(true);
       await db.restart();
       const now = await stored(db.actions, failed);
       expect(now).toEqual(late.change.after);
       expect(now).toMatchObject({ status: "failed", lateResult: { responseBody: '{"n":12345678901234567890}' } });
-      expect((await db.actions.holderOf(ACCOUNT, "dedupe", dedupe, later(9)))?.id).toBe(failed.id);
+      expect((await db.actions.keyHolder(ACCOUNT, "dedupe", dedupe, later(9)))?.id).toBe(failed.id);
       expect(await heard(db.actions, failed)).toEqual(["pending", "active", "failed", "failed late", "failed late"]);
       expect([...(await db.actions.withLateSuccess([failed.id, "act_x"]))]).toEqual([failed.id]);
       const again = await db.actions.create(creationOf(anAction({ dedupe })));

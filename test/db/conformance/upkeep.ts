@@ -242,7 +242,7 @@ export function testUpkeep(test: StoreTest): void {
       const young = await createdAction(db.actions, { dedupe: "same" });
       await pruneAll(db.store, NOON);
       expect(await exists(db, old)).toBe(false);
-      expect((await db.actions.holderOf(ACCOUNT, "dedupe", "same", NOON))?.id).toBe(young.id);
+      expect((await db.actions.keyHolder(ACCOUNT, "dedupe", "same", NOON))?.id).toBe(young.id);
     });
 
     test("does not touch what is claimed, approved or settled meanwhile", async (db) => {

@@ -38,8 +38,8 @@ export async function contentsOf(store: Store): Promise<unknown> {
     counts: await Promise.all(QUERIES.map((query) => countOf(actions, aQuery({ limit: 99, ...query })))),
     eachAction,
     holders: [
-      (await actions.holderOf(ACCOUNT, "dedupe", "order 7", NOON))?.id,
-      (await actions.holderOf(ACCOUNT, "idempotency", "key 7", NOON))?.id,
+      (await actions.keyHolder(ACCOUNT, "dedupe", "order 7", NOON))?.id,
+      (await actions.keyHolder(ACCOUNT, "idempotency", "key 7", NOON))?.id,
     ],
     held: [
       idsOf(await actions.held(ACCOUNT, null, 99)),
@@ -62,14 +62,14 @@ export async function contentsOf(store: Store): Promise<unknown> {
       entries.map(async (entry) => ({
         entry,
         payload: await outbox.payload(entry.id),
-        creator: withoutLimits(await outbox.creatorOf(entry.id)),
+        creator: withoutLimits(await outbox.findCreator(entry.id)),
       })),
     ),
     heldForUpkeep: await store.upkeep.held(later(99), "", 99),
     accounts: [await accounts.first(), await accounts.list(99), await accounts.hasHold()],
     keys: [await accounts.keys(ACCOUNT, 99), await accounts.keyByHash("hash of key_two")],
     replacedBy: await accounts.replacedBy("key_two"),
-    people: [ofOwner(await people.find("ANN@example.com")), (await people.labelOf(ACCOUNT)).email],
+    people: [ofOwner(await people.find("ANN@example.com")), (await people.findLabel(ACCOUNT)).email],
     session: ofOwner(await people.session("hash of a session", NOON)),
     link: ofOwner(await people.link("hash of a link", NOON)),
     seeds: [await signing.seeds(ACCOUNT, ORIGIN, "calls"), await signing.seeds(ACCOUNT, ORIGIN, "callbacks")],
