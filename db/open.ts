@@ -100,13 +100,7 @@ async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Pro
   const { path, release } = lockFile(name);
   try {
     // Under the lock, since a migration makes it under the same one.
-    const mark = migratedMarkOf(path);
-    if (existsSync(mark)) {
-      throw new Error(
-        `The database ${name} was migrated to PostgreSQL: a service on the file would send the same calls once more. Set DATABASE_URL to ` +
-          `that database. If no service has run on it since, you may delete ${mark} and go on with the file.`,
-      );
-    }
+    refuseMigrated(name, path);
     const connection = await openThreaded(path, onDeath);
     for (const suffix of ["", "-wal", "-shm", ".lock"]) if (existsSync(path + suffix)) chmodSync(path + suffix, 0o600);
     const unwatch = watchFile(path, onDeath);
@@ -120,6 +114,15 @@ async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Pro
     release();
     throw error;
   }
+}
+
+function refuseMigrated(name: string, path: string): void {
+  const mark = migratedMarkOf(path);
+  if (!existsSync(mark)) return;
+  throw new Error(
+    `The database ${name} was migrated to PostgreSQL: a service on the file would send the same calls once more. Set DATABASE_URL to ` +
+      `that database. If no service has run on it since, you may delete ${mark} and go on with the file.`,
+  );
 }
 
 /** What an admin command may use of a database that a service may have open. */
@@ -164,6 +167,7 @@ export async function sizeOfFile(path: string, finishedUntil: Date): Promise<Dat
 async function openMigrated(url: string, authToken: string | null): Promise<DbConnection> {
   if (isPostgresUrl(url)) return (await import("./postgres/store.ts")).openPostgresMigrated(url);
   const path = filePathOf(url);
+  if (path !== null) refuseMigrated(path, path);
   const connection =
     path === null ? (await import("./libsql/remote.ts")).openRemote(url, authToken) : openExisting(path, "shared");
   await orClose(connection, () => checkMigrated(connection));

@@ -62,6 +62,8 @@ export interface TransferSource {
   readonly id: string;
   /** Differs after every change of the file. */
   readonly state: string;
+  /** Whether something has written to the file since: admin commands don't take the lock, and what they write is not copied. */
+  hasChanged(): boolean;
   readonly counts: Readonly<Record<string, number>>;
   /** A fact about the store; null: not written. */
   fact(name: string): string | null;
@@ -90,7 +92,6 @@ export async function openTransferSource(name: string): Promise<TransferSource> 
 }
 
 async function readerOf(database: Database, path: string, release: () => void): Promise<TransferSource> {
-  // Admin commands don't take the lock. What they write from now on is not copied, but changes the state for the next run.
   const state = stateOf(path);
   database.run("BEGIN");
   const read = (sql: string, ...args: SQLQueryBindings[]) =>
@@ -103,6 +104,7 @@ async function readerOf(database: Database, path: string, release: () => void): 
   return {
     id: String(first["id"]),
     state,
+    hasChanged: () => stateOf(path) !== state,
     counts: Object.fromEntries(counts) as Record<string, number>,
     fact(name) {
       const [found] = read("SELECT value FROM facts WHERE name = ?", name);

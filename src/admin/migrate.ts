@@ -79,6 +79,12 @@ async function transfer(
     const progress = await copyRows(source, pool, start.progress, onProgress);
     await analyzeCopy(pool);
     const tables = await verifyRows(source, pool, onProgress);
+    if (source.hasChanged()) {
+      throw new Error(
+        "The file was changed while it was copied, as by `outgate new-owner-key`: the copy lacks that. Drop that database, create it " +
+          "again, and run this again.",
+      );
+    }
     // This makes new positions of the timeline come after the copied ones.
     await migratePostgres(pool, clock.now());
     await finishTransfer(pool, progress, clock.now());

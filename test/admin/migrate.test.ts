@@ -1,7 +1,9 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { openAdminStore } from "../../db/open.ts";
 import { openFile } from "../../db/libsql/file.ts";
 import { migrateToPostgres } from "../../src/admin/migrate.ts";
 import { readConfig } from "../../src/config/config.ts";
@@ -42,19 +44,36 @@ describe("a migration", () => {
     expect(await refusalOf(run(folder.path, NOWHERE))).toContain("A change of the master key was interrupted");
   });
 
-  test.skipIf(!hasPostgres)("keeps services off the file, also if it was killed before it said so", async () => {
+  test.skipIf(!hasPostgres)(
+    "keeps services and commands off the file, also if it was killed before it said so",
+    async () => {
+      await using folder = await temporaryFolder();
+      await fillDatabase(folder.path, 1);
+      const to = await createDatabase();
+      try {
+        const { mark } = await run(folder.path, to);
+        expect(mark).toBe(join(folder.path, "outgate.db.migrated"));
+        // A new owner key, or the end of a session, would be there alone.
+        expect(await refusalOf(openAdminStore(`file:${folder.path}/outgate.db`, null))).toContain("was migrated to");
+        rmSync(mark ?? "");
+        expect(await refusalOf(run(folder.path, to))).toContain("was migrated to this PostgreSQL database before");
+        expect(existsSync(mark ?? "")).toBe(true);
+      } finally {
+        await dropDatabase(to);
+      }
+    },
+  );
+
+  test.skipIf(!hasPostgres)("is not complete where a command has written to the file meanwhile", async () => {
     await using folder = await temporaryFolder();
     await fillDatabase(folder.path, 1);
     const to = await createDatabase();
-    try {
-      const { mark } = await run(folder.path, to);
-      expect(mark).toBe(join(folder.path, "outgate.db.migrated"));
-      rmSync(mark ?? "");
-      expect(await refusalOf(run(folder.path, to))).toContain("was migrated to this PostgreSQL database before");
-      expect(existsSync(mark ?? "")).toBe(true);
-    } finally {
-      await dropDatabase(to);
-    }
+    const command = new Database(join(folder.path, "outgate.db"));
+    const write = () => void command.run("UPDATE accounts SET created_at = created_at + 1");
+    expect(await refusalOf(run(folder.path, to, {}, write))).toContain("was changed while it was copied");
+    command.close();
+    expect(existsSync(join(folder.path, "outgate.db.migrated"))).toBe(false);
+    await dropDatabase(to);
   });
 
   test.each([
