@@ -68,7 +68,6 @@ const KILLS = [
   "test/mcp/conformance.test.ts",
   "test/mcp/stdio.test.ts",
   "test/pages/account-looks.test.ts",
-  "test/pages/entry-looks.test.ts",
   "test/pages/firefox.test.ts",
   "test/pages/hostile-text.test.ts",
   "test/pages/looks.test.ts",

@@ -101,6 +101,14 @@ export async function confirmPassword(page: Page, password = ANN_PASSWORD): Prom
   await page.getByRole("button", { name: "Confirm" }).click();
 }
 
+/** Fills in the form of the login that the page shows. */
+export async function logIn(page: Page, email: string): Promise<void> {
+  await page.getByLabel("Email").fill(email);
+  await page.getByLabel("Password").fill(ANN_PASSWORD);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.waitForURL(({ pathname }) => pathname !== "/login");
+}
+
 /** The cookie of the session that an answer begins; empty where it begins none. */
 export function sessionIn(answer: Pick<Response, "headers">): string {
   return cookiesIn(answer).find((one) => one.includes("outgate_session=")) ?? "";

@@ -90,7 +90,7 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
     .filter((time) => time.getClientRects().length > 1 && getComputedStyle(time.closest(".data")).display === "table")
     .map((time) => time.outerHTML)`;
 
-  // Each page is opened twice for all that is looked at: opening takes longer than looking.
+  // Each page is opened twice for all that is looked at: opening takes longer than looking. Fifty pages take a busy machine a minute.
   test("they can be read by everybody (axe finds nothing), and nothing that others wrote runs in them", async () => {
     await using watched = await openAs({ viewport: { width: 900, height: 700 } });
     const { page, troubles } = watched;
@@ -112,7 +112,7 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
     expect(await page.locator("#origin").inputValue()).toBe(MARKUP);
     // That it was not understood is a line of the browser's own.
     expect(troubles.filter((trouble) => !trouble.includes("status of 400"))).toEqual([]);
-  });
+  }, 120_000);
 
   test.each(["light", "dark"] as const)(
     "so can the question for the password, and it fits 320 px, %s",
@@ -172,7 +172,7 @@ describe.skipIf(!HAS_BROWSER)("the looks of overview, keys, settings and docs, i
     await page.keyboard.press("ArrowDown");
     expect(await page.getByRole("radio", { name: /^Approver/ }).isChecked()).toBe(true);
     expect(await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")).toBe("solid");
-  });
+  }, 120_000);
 });
 
 describe.skipIf(!HAS_BROWSER)("the pages of somebody who is not logged in, in a browser", () => {

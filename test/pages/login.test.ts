@@ -3,13 +3,13 @@ import { createOidc } from "../../src/oidc/oidc.ts";
 import { providerPolicy } from "../../src/config/target-policy.ts";
 import { createSender } from "../../src/outbound/send.ts";
 import { openRealServer } from "../http/real-server.ts";
-import { signedIn, ANN, ANN_PASSWORD, confirmPassword } from "../http/signed-in.ts";
+import { signedIn, ANN, confirmPassword, logIn } from "../http/signed-in.ts";
 import { HAS_BROWSER, watchPage, barriersOf, overflowOf } from "../support/browser.ts";
 import { freePort } from "../support/free-port.ts";
 import { OIDC_CLIENT, OidcServer } from "../support/oidc.ts";
 import { shared } from "../support/shared.ts";
 import { useBrowser } from "./desk.ts";
-import type { Page, BrowserContextOptions } from "playwright-core";
+import type { BrowserContextOptions } from "playwright-core";
 import { authorizeUrl, exchange, newProof, openRig } from "../oauth/rig.ts";
 
 const port = await freePort();
@@ -84,14 +84,6 @@ await signedIn(plain);
 describe.skipIf(!HAS_BROWSER)("the secret of a session, in a browser", () => {
   const browser = useBrowser();
 
-  async function logIn(page: Page): Promise<void> {
-    await page.goto(`${plain.url}/login`);
-    await page.getByLabel("Email").fill(ANN);
-    await page.getByLabel("Password").fill(ANN_PASSWORD);
-    await page.getByRole("button", { name: "Log in" }).click();
-    // Where something waits, the page takes the address of the request that it shows.
-    await page.waitForURL(/\/approvals(\/act_\w+)?$/);
-  }
   const asked = async () => {
     const headers = { Authorization: CANARY };
     return (await plain.engine.create({ approve: true, url: "http://127.0.0.1:9/x", headers })).id;
@@ -100,7 +92,8 @@ describe.skipIf(!HAS_BROWSER)("the secret of a session, in a browser", () => {
   test("changes nothing for whoever works with script: no question comes up, but once where the storage was emptied", async () => {
     await using watched = await watchPage(browser.chromium);
     const { page, troubles } = watched;
-    await logIn(page);
+    await page.goto(`${plain.url}/login`);
+    await logIn(page, ANN);
     const secret = () => page.evaluate(`localStorage.getItem("outgate_session_secret")`);
     const first = await secret();
     expect(first).toMatch(/^[0-9a-f]{64}$/);
@@ -133,7 +126,7 @@ describe.skipIf(!HAS_BROWSER)("the secret of a session, in a browser", () => {
     await page.goto(`${plain.url}/more`);
     await page.locator("main").getByRole("button", { name: "Log out" }).click();
     await page.waitForURL("**/login");
-    await logIn(page);
+    await logIn(page, ANN);
     expect(await secret()).not.toBe(second);
     await addHost("four.example");
     await page.getByText("four.example").first().waitFor();
