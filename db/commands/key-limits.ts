@@ -112,101 +112,83 @@ const SPENT = insertList(
 
 const NEVER_REJECTED: RejectionCount = { rejectedAt: null, repeatedAt: [], fullSince: null };
 
-/** What limits keys, in memory. The writes of a list are added as they are decided. */
-export class KeyCounts {
-  /** How many actions of a key are held, and how many it created on a day. */
-  readonly #held: Map<string, number>;
-  readonly #spent: Map<string, number>;
-  readonly #rejections: Map<string, RejectionCount>;
+export type KeyCounts = Awaited<ReturnType<typeof readKeyCounts>>;
 
-  constructor(held: Map<string, number>, spent: Map<string, number>, rejected: Map<string, RejectionCount>) {
-    this.#held = held;
-    this.#spent = spent;
-    this.#rejections = rejected;
-  }
-
-  /** Why a write may not be made now, or null. */
-  refusalOf(one: CountedWrite): KeyRefusal | null {
-    const { request, budget } = one;
-    if (request?.kind === "asked" && !mayRepeat(this.#rejectionsOf(one, request), saysWhy(request.reason)))
-      return { kind: "rejected_before", request };
-    if (budget !== null && (this.#spent.get(dayName(budget)) ?? 0) >= budget.limit) return { kind: "budget_spent" };
-    if (one.isHeld === true && (this.#held.get(keyName(one)) ?? 0) >= HELD_PER_KEY_MAX)
-      return { kind: "too_many_held" };
-    return null;
-  }
-
-  /** Counts a write for those that follow. */
-  add(one: CountedWrite): void {
-    const { request, budget } = one;
-    if (request?.kind === "asked") {
-      const before = this.#rejectionsOf(one, request);
-      const repeatedAt = [new Date(one.at), ...before.repeatedAt];
-      const name = requestName({ accountId: one.accountId, keyId: one.keyId, digest: request.digest });
-      if (before.rejectedAt !== null) this.#rejections.set(name, { ...before, repeatedAt });
-    }
-    if (budget !== null) this.#spent.set(dayName(budget), (this.#spent.get(dayName(budget)) ?? 0) + 1);
-    if (one.isHeld === true) this.#held.set(keyName(one), (this.#held.get(keyName(one)) ?? 0) + 1);
-  }
-
-  /** Writes what requests, decisions and creates add. */
-  async write(tx: Tx, list: readonly CountedWrite[]): Promise<void> {
-    const days = Map.groupBy(
-      list.flatMap(({ budget }) => budget ?? []),
-      dayName,
-    );
-    const spent = [...days.values()].flatMap((each) =>
-      each.slice(0, 1).map(({ keyId, day }) => [keyId, day, each.length]),
-    );
-    await tx.lists.insert(SPENT, spent);
-    const entries = list.flatMap((one) => (one.request === null ? [] : { ...one, request: one.request }));
-    const counted = entries.filter((one) => {
-      const before = this.#rejectionsOf(one, one.request);
-      // A request is counted only after a rejection.
-      return one.request.kind === "asked"
-        ? before.rejectedAt !== null
-        : one.request.kind === "rejected" && before.fullSince === null;
-    });
-    const rows = counted.map(({ id, request, ...one }) =>
-      valuesOf(REJECTIONS.columns, { run: 1, ...request, ...one, actionId: id, actor: request.by }),
-    );
-    await tx.lists.insert(REJECTIONS, rows);
-    for (const { accountId, keyId, request } of entries) {
-      if (request.kind !== "approved") continue;
-      await tx.db.delete(rejections).where(hasValues(rejections, { accountId, keyId, digest: request.digest }));
-    }
-  }
-
-  #rejectionsOf({ accountId, keyId }: CountedWrite, { digest }: RejectionEntry): RejectionCount {
-    return this.#rejections.get(requestName({ accountId, keyId, digest })) ?? NEVER_REJECTED;
-  }
-}
-
-/** Reads what limits the keys of a list of writes, each row once. */
-export async function readKeyCounts({ lists }: Tx, list: readonly CountedWrite[]): Promise<KeyCounts> {
+/** Reads what limits the keys of a list of writes, each row once. The writes are added as they are decided. */
+export async function readKeyCounts({ lists }: Tx, list: readonly CountedWrite[]) {
   const holding = list.flatMap(({ accountId, keyId, isHeld }) => (isHeld === true ? [{ accountId, keyId }] : []));
   const days = list.flatMap(({ budget }) => (budget === null ? [] : [{ keyId: budget.keyId, day: budget.day }]));
   const asked = list.flatMap(({ accountId, keyId, at, request }) => {
     if (request === null || request.kind === "approved") return [];
     return [{ accountId, keyId, digest: request.digest, rejectedAfter: rejectionWindowStart(new Date(at)).getTime() }];
   });
-  const [held, spent, rejected, repeated, ofKey] = await Promise.all([
+  const [heldRows, spentRows, rejected, repeated, ofKey] = await Promise.all([
     findEach(lists, HELD, holding, keyName),
     findEach(lists, SPENT_ON_DAY, days, dayName),
     findEach(lists, REJECTED, asked, requestName),
     findEach(lists, REPEATED, asked, requestName),
     findEach(lists, COUNT_OF_KEY, asked, keyName),
   ]);
-  return new KeyCounts(
-    new Map([...held].map(([name, [row]]) => [name, row?.held ?? 0])),
-    new Map([...spent].map(([name, [row]]) => [name, row?.created ?? 0])),
-    new Map(
-      asked.map((one) => {
-        const [name, ofThisKey] = [requestName(one), ofKey.get(keyName(one)) ?? []];
-        return [name, rejectionCount(rejected.get(name) ?? [], repeated.get(name) ?? [], ofThisKey)];
-      }),
-    ),
+  /** How many actions of a key are held, and how many it created on a day. */
+  const held = new Map([...heldRows].map(([name, [row]]) => [name, row?.held ?? 0]));
+  const spent = new Map([...spentRows].map(([name, [row]]) => [name, row?.created ?? 0]));
+  const counts = new Map(
+    asked.map((one) => {
+      const [name, ofThisKey] = [requestName(one), ofKey.get(keyName(one)) ?? []];
+      return [name, rejectionCount(rejected.get(name) ?? [], repeated.get(name) ?? [], ofThisKey)];
+    }),
   );
+  const countOf = ({ accountId, keyId }: CountedWrite, { digest }: RejectionEntry): RejectionCount =>
+    counts.get(requestName({ accountId, keyId, digest })) ?? NEVER_REJECTED;
+  return {
+    /** Why a write may not be made now, or null. */
+    refusalOf(one: CountedWrite): KeyRefusal | null {
+      const { request, budget } = one;
+      if (request?.kind === "asked" && !mayRepeat(countOf(one, request), saysWhy(request.reason)))
+        return { kind: "rejected_before", request };
+      if (budget !== null && (spent.get(dayName(budget)) ?? 0) >= budget.limit) return { kind: "budget_spent" };
+      if (one.isHeld === true && (held.get(keyName(one)) ?? 0) >= HELD_PER_KEY_MAX) return { kind: "too_many_held" };
+      return null;
+    },
+
+    /** Counts a write for those that follow. */
+    add(one: CountedWrite): void {
+      const { accountId, keyId, request, budget } = one;
+      if (request?.kind === "asked") {
+        const before = countOf(one, request);
+        const repeatedAt = [new Date(one.at), ...before.repeatedAt];
+        const name = requestName({ accountId, keyId, digest: request.digest });
+        if (before.rejectedAt !== null) counts.set(name, { ...before, repeatedAt });
+      }
+      if (budget !== null) spent.set(dayName(budget), (spent.get(dayName(budget)) ?? 0) + 1);
+      if (one.isHeld === true) held.set(keyName(one), (held.get(keyName(one)) ?? 0) + 1);
+    },
+
+    /** Writes what requests, decisions and creates add. */
+    async write(tx: Tx, written: readonly CountedWrite[]): Promise<void> {
+      const budgets = written.flatMap(({ budget }) => budget ?? []);
+      const added = [...Map.groupBy(budgets, dayName).values()].flatMap((each) =>
+        each.slice(0, 1).map(({ keyId, day }) => [keyId, day, each.length]),
+      );
+      await tx.lists.insert(SPENT, added);
+      const entries = written.flatMap((one) => (one.request === null ? [] : { ...one, request: one.request }));
+      const counted = entries.filter((one) => {
+        const before = countOf(one, one.request);
+        // A request is counted only after a rejection.
+        return one.request.kind === "asked"
+          ? before.rejectedAt !== null
+          : one.request.kind === "rejected" && before.fullSince === null;
+      });
+      const rows = counted.map(({ id, request, ...one }) =>
+        valuesOf(REJECTIONS.columns, { run: 1, ...request, ...one, actionId: id, actor: request.by }),
+      );
+      await tx.lists.insert(REJECTIONS, rows);
+      for (const { accountId, keyId, request } of entries) {
+        if (request.kind !== "approved") continue;
+        await tx.db.delete(rejections).where(hasValues(rejections, { accountId, keyId, digest: request.digest }));
+      }
+    },
+  };
 }
 
 function keyName({ accountId, keyId }: Pick<CountedWrite, "accountId" | "keyId">): string {

@@ -112,72 +112,13 @@ interface CountRow extends Pick<RuleCount, "ruleId" | "subject" | "start" | "unt
   reported: boolean;
 }
 
-/** Counts of rules in memory. The calls of a list are added as they are decided. */
-export class RuleCounts {
-  readonly #parts: CountParts<CountRow>;
-  /** The names of the counts that were read. */
-  readonly #read: ReadonlySet<string>;
-  readonly #changed = new Set<CountRow>();
+export type RuleCounts = Awaited<ReturnType<typeof readCounts>>;
 
-  constructor(parts: CountParts<CountRow>, read: ReadonlySet<string>) {
-    this.#parts = parts;
-    this.#read = read;
-  }
-
-  /** Which of these counts would exceed their limits. */
-  beyond(counts: readonly RuleCount[]): readonly RuleCount[] {
-    return counts.filter((one) => this.#parts.isBeyond(one));
-  }
-
-  add(counts: readonly RuleCount[]): void {
-    for (const count of counts) this.#changing(count).amount += BigInt(count.amount);
-  }
-
-  /** Takes back what was added for a change that was not written. */
-  takeBack(counts: readonly RuleCount[]): void {
-    for (const count of counts) this.#changing(count).amount -= BigInt(count.amount);
-  }
-
-  /** Notes that the count is reported to people. Returns false if it was before. */
-  markReported(count: RuleCount): boolean {
-    if (this.#parts.within(count).some(({ reported }) => reported)) return false;
-    this.#changing(count).reported = true;
-    return true;
-  }
-
-  /** Gives back what an action has counted, unless the row has been pruned. */
-  giveBack(counted: StoredCount): void {
-    const amount = BigInt(counted[3]);
-    for (const row of this.#parts.within(placeOf(counted))) {
-      row.amount = row.amount < amount ? 0n : row.amount - amount;
-      this.#changed.add(row);
-    }
-  }
-
-  async write({ lists }: Tx): Promise<void> {
-    const rows = Array.from(this.#changed, ({ ruleId, subject, start, amount, reported, until }) => {
-      return [ruleId, subject, start, String(amount), Number(reported), until];
-    });
-    await lists.insert(COUNTS, rows);
-  }
-
-  #changing({ ruleId, subject, start, until }: RuleCount): CountRow {
-    const count = { ruleId, subject, start };
-    if (!this.#read.has(countName(count))) throw new Error("A count of a rule was not read.");
-    const row = this.#parts.at(count, () => ({ ...count, amount: 0n, reported: false, until }));
-    this.#changed.add(row);
-    return row;
-  }
-}
-
-const NOTHING = new RuleCounts(new CountParts(), new Set());
-
-/** Reads counts, each span on its own, since one call may be due now and another in a year. */
-export async function readCounts(
-  { lists }: { readonly lists: Pick<Lists, "find"> },
-  places: readonly Place[],
-): Promise<RuleCounts> {
-  if (places.length === 0) return NOTHING;
+/**
+ * Reads counts of rules, each span on its own, since one call may be due now and another in a year. The calls of a list are added as they
+ * are decided.
+ */
+export async function readCounts({ lists }: { readonly lists: Pick<Lists, "find"> }, places: readonly Place[]) {
   const wanted = new Map(
     places.map(({ ruleId, subject, from, to }) => {
       const place = { ruleId, subject, from, to };
@@ -185,7 +126,7 @@ export async function readCounts(
     }),
   );
   const asked = [...wanted.values()];
-  const found = await lists.find(COUNT_ROWS, asked);
+  const found = asked.length === 0 ? [] : await lists.find(COUNT_ROWS, asked);
   const parts = new CountParts<CountRow>();
   for (const [at, { ruleId, subject }] of asked.entries()) {
     for (const { start, amount, reported, until } of found[at] ?? []) {
@@ -194,7 +135,52 @@ export async function readCounts(
       parts.at(count, () => ({ ...count, amount: read, reported, until: until.getTime() }));
     }
   }
-  return new RuleCounts(parts, new Set(asked.map(countName)));
+  /** The names of the counts that were read. */
+  const known = new Set(asked.map(countName));
+  const changed = new Set<CountRow>();
+  const changing = ({ ruleId, subject, start, until }: RuleCount): CountRow => {
+    const count = { ruleId, subject, start };
+    if (!known.has(countName(count))) throw new Error("A count of a rule was not read.");
+    const row = parts.at(count, () => ({ ...count, amount: 0n, reported: false, until }));
+    changed.add(row);
+    return row;
+  };
+  return {
+    /** Which of these counts would exceed their limits. */
+    beyond: (counts: readonly RuleCount[]) => counts.filter((one) => parts.isBeyond(one)),
+
+    add(counts: readonly RuleCount[]): void {
+      for (const count of counts) changing(count).amount += BigInt(count.amount);
+    },
+
+    /** Takes back what was added for a change that was not written. */
+    takeBack(counts: readonly RuleCount[]): void {
+      for (const count of counts) changing(count).amount -= BigInt(count.amount);
+    },
+
+    /** Notes that the count is reported to people. Returns false if it was before. */
+    markReported(count: RuleCount): boolean {
+      if (parts.within(count).some(({ reported }) => reported)) return false;
+      changing(count).reported = true;
+      return true;
+    },
+
+    /** Gives back what an action has counted, unless the row has been pruned. */
+    giveBack(counted: StoredCount): void {
+      const amount = BigInt(counted[3]);
+      for (const row of parts.within(placeOf(counted))) {
+        row.amount = row.amount < amount ? 0n : row.amount - amount;
+        changed.add(row);
+      }
+    },
+
+    async write(tx: Pick<Tx, "lists">): Promise<void> {
+      const rows = Array.from(changed, ({ ruleId, subject, start, amount, reported, until }) => {
+        return [ruleId, subject, start, String(amount), Number(reported), until];
+      });
+      await tx.lists.insert(COUNTS, rows);
+    },
+  };
 }
 
 /** See `ActionStore.beyondCounts`. */

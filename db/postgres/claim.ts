@@ -1,11 +1,10 @@
 /** The claim of PostgreSQL: one statement for each queue. `commands/claims.ts` has SQLite's. */
-import type { QueryResult } from "pg";
 import { escapeText, named, type Query, unseen } from "./queries.ts";
 import type { NotificationKind } from "../../src/core/notification-events.ts";
 import type { ClaimResult, QueueClaim, QueueName } from "../commands/command.ts";
 
-/** Sends a statement of the transaction. Rows are lists of values. */
-type Run = (query: Query) => Promise<readonly QueryResult[]>;
+/** Runs a statement of the transaction. Rows are lists of values. */
+type Run = (query: Query) => Promise<readonly (readonly unknown[])[]>;
 
 /**
  * Sends all claims at once. For each, one statement claims the earliest due rows of each lane, skipping rows that another node
@@ -23,8 +22,8 @@ export async function claimAll(run: Run, claims: readonly QueueClaim[]): Promise
         lanes.map(({ dueFromMs = Number.MIN_SAFE_INTEGER }) => String(dueFromMs)),
       ];
       const [claimed, left] = await Promise.all([
-        rowsOf(run({ ...claim, values: [...arrays, now, bytesMax, rowBytesMax, leaseUntil, by] })),
-        rowsOf(run({ ...next, values: [...arrays, now] })),
+        run({ ...claim, values: [...arrays, now, bytesMax, rowBytesMax, leaseUntil, by] }),
+        run({ ...next, values: [...arrays, now] }),
       ]);
       return {
         rows: claimed.map(([id, fence]) => ({ id: String(id), fence: Number(fence) })),
@@ -38,12 +37,6 @@ export async function claimAll(run: Run, claims: readonly QueueClaim[]): Promise
       };
     }),
   );
-}
-
-async function rowsOf(sent: Promise<readonly QueryResult[]>): Promise<readonly (readonly unknown[])[]> {
-  const [result] = await sent;
-  // Safe: by `rowMode`, rows are lists.
-  return (result?.rows ?? []) as unknown[][];
 }
 
 interface QueueParts {

@@ -16,7 +16,7 @@ import { StoreUnavailable } from "../../src/core/store.ts";
 import { type CommandCall, type DbConnection, runCalls, runGroup } from "../commands/command.ts";
 import { postgresDialect, type Row } from "../sql/dialect.ts";
 import { DatabaseFault, reasonOf, TOO_MANY_CONNECTIONS, unavailable } from "../sql/errors.ts";
-import { lockQuery, named, type Query, queryOf, unescapeText } from "./queries.ts";
+import { lockQuery, named, type Query, queryOf, unescapeText, unprepared } from "./queries.ts";
 import { openTx } from "./tx.ts";
 
 /** PostgreSQL: reads over a few connections, and one transaction at a time over another. */
@@ -95,7 +95,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     config,
     async read(statement) {
       const query = queryOf(statement);
-      const sent = STEPS.test(statement.sql) ? [BEGIN_STEPS, query, plain("commit")] : [query];
+      const sent = STEPS.test(statement.sql) ? [BEGIN_STEPS, query, unprepared("commit")] : [query];
       try {
         const answers = await again(
           preparing,
@@ -175,9 +175,9 @@ async function commit(
 const ADDS_TO_TIMELINE = /insert into "?timeline"? /;
 
 /** Without a timeout: after one, a server that waits for its standby reports as committed what the standby doesn't have. */
-const COMMIT = plain("set local statement_timeout = 0; commit");
+const COMMIT = unprepared("set local statement_timeout = 0; commit");
 
-const BEGIN = plain("begin isolation level read committed");
+const BEGIN = unprepared("begin isolation level read committed");
 
 /** Errors of the work itself, as of tables of a newer version, are no outage. */
 async function runAlone(config: ClientConfig, callMsMax: number, work: (run: Run) => Promise<void>): Promise<void> {
@@ -232,7 +232,7 @@ const AS_WRITTEN = `set_config('array_nulls', 'on', true),
 const STEPS = /^(with recursive|select j\.value|select count\(\*\) as count) /;
 
 /** Begins a read by these plans. It costs two more messages, which other reads are not worth. */
-const BEGIN_STEPS = plain(`begin; select ${BY_INDEX}`);
+const BEGIN_STEPS = unprepared(`begin; select ${BY_INDEX}`);
 
 /** Whether statements are prepared. Turned off when a pooler does not know one. */
 interface Preparing {
@@ -504,10 +504,6 @@ const PARSERS: ReadonlyMap<number, (text: string) => unknown> = new Map<number, 
   [16, (text) => text === "t"],
   ...[20, 21, 23, 700, 701, 1700].map((oid) => [oid, Number] as const),
 ]);
-
-function plain(text: string): Query {
-  return { name: "", text, values: [] };
-}
 
 function rowsOf({ rows }: QueryResult): readonly Row[] {
   // Safe: the parsers give texts, numbers and null; statements that select a boolean decode it.

@@ -14,7 +14,11 @@ export interface Query {
 
 export function queryOf({ sql, args, isVaried = false }: Statement): Query {
   const isPrepared = !isVaried || mayPrepare(sql);
-  return { ...(isPrepared ? named(sql) : { name: "", text: sql }), values: args.map(valueOf) };
+  return isPrepared ? { ...named(sql), values: args.map(escapeValue) } : unprepared(sql, args);
+}
+
+export function unprepared(text: string, args: readonly SqlValue[] = []): Query {
+  return { name: "", text, values: args.map(escapeValue) };
 }
 
 /**
@@ -53,7 +57,7 @@ export function unseen(array: string): string {
   return `(select ${array})`;
 }
 
-export function valueOf(value: SqlValue): SqlValue {
+export function escapeValue(value: SqlValue): SqlValue {
   return typeof value === "string" ? escapeText(value) : value;
 }
 

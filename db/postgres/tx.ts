@@ -8,7 +8,7 @@ import { postgresDialect, type SqlValue, type Statement, type StatementResult } 
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
 import { timeline } from "../tables.ts";
 import { claimAll } from "./claim.ts";
-import { named, type Query, unseen, valueOf } from "./queries.ts";
+import { escapeValue, named, type Query, unprepared, unseen } from "./queries.ts";
 
 /** The transaction for one command. After `end`, it refuses statements, which would be part of another command. */
 export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]>): Tx & { end(): void } {
@@ -17,14 +17,12 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
     if (isOver) throw new Error("The command has ended.");
     return execute(query);
   };
-  const sendForLists = (query: Query) => send({ ...query, rowMode: "array" });
   const rowsOf = async (query: Query): Promise<(readonly unknown[])[]> => {
-    const [result] = await sendForLists(query);
+    const [result] = await send({ ...query, rowMode: "array" });
     // Safe: by `rowMode`, rows are lists.
     return (result?.rows ?? []) as unknown[][];
   };
-  // Not prepared, since texts differ by the lengths of lists, and the server would keep each text.
-  const unprepared = (text: string, args: readonly SqlValue[]) => ({ name: "", text, values: args.map(valueOf) });
+  // Neither these are prepared nor those of the builder: texts differ by the lengths of lists, and the server would keep each text.
   const run = async ({ sql, args }: Statement): Promise<StatementResult> => {
     const [result] = await send(unprepared(sql, args));
     // Safe: as `PARSERS` of `connection.ts` reads them.
@@ -61,7 +59,7 @@ export function openTx(execute: (query: Query) => Promise<readonly QueryResult[]
         return rows.map((_, at) => numbers.has(at + 1));
       },
     },
-    claim: (claims) => claimAll(sendForLists, claims),
+    claim: (claims) => claimAll(rowsOf, claims),
     end: () => void (isOver = true),
   };
 }
@@ -73,7 +71,7 @@ function turned(rows: readonly Values[]): readonly (readonly (string | null)[])[
 
 /** A value as an item of an array, which is sent as text. */
 function arrayItem(value: SqlValue): string | null {
-  return value === null ? null : String(valueOf(value));
+  return value === null ? null : String(escapeValue(value));
 }
 
 /**

@@ -172,7 +172,7 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
     const creation = aCreation();
     await store.actions.create(creation);
     const claimed = await claimAll(
-      async ({ text, values }) => [await other.query({ text, values: [...values], rowMode: "array" })],
+      async ({ text, values }) => (await other.query({ text, values: [...values], rowMode: "array" })).rows,
       [
         {
           queue: "action",
