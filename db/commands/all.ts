@@ -11,12 +11,12 @@ import * as channels from "./channels.ts";
 import * as credentials from "./credentials.ts";
 import * as grants from "./grants.ts";
 import * as facts from "./facts.ts";
+import * as keyLimits from "./key-limits.ts";
 import * as links from "./links.ts";
 import * as oauth from "./oauth.ts";
 import * as outbox from "./outbox.ts";
 import * as pauses from "./pauses.ts";
 import * as people from "./people.ts";
-import * as rejections from "./key-limits.ts";
 import * as rules from "./rules.ts";
 import * as secrets from "./secrets.ts";
 import * as signing from "./signing.ts";
@@ -36,12 +36,12 @@ const COMMANDS: ReadonlyMap<string, AnyCommand> = new Map(
     credentials,
     grants,
     facts,
+    keyLimits,
     links,
     oauth,
     outbox,
     pauses,
     people,
-    rejections,
     rules,
     secrets,
     signing,

@@ -1,38 +1,85 @@
 /**
- * Queues: what is due by lane, claims, and active rows whose lease is over. `outbox.ts` has the queues of notifications, and
- * `commands/claims.ts` what is written.
+ * Queues of actions and of notifications: what is due by lane, claims, and active rows whose lease is over; behind it what waits, and the
+ * store of the outbox. `commands/claims.ts` and `commands/outbox.ts` have what is written.
  */
-import { and, type Column, count, eq, gt, lt, lte, or, type SQL, sql, type SQLWrapper } from "drizzle-orm";
+import {
+  and,
+  type Column,
+  count,
+  desc,
+  eq,
+  gt,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  or,
+  type SQL,
+  sql,
+  type SQLWrapper,
+} from "drizzle-orm";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Action, ActionStatus } from "../../src/core/action.ts";
 import {
   DATE_MS_MAX,
   DUE_LANES_SCANNED_MAX,
   LEASE_MS_MAX,
+  LIST_SCAN_ROWS_MAX,
   METRIC_COUNT_MAX,
   PENDING_SCAN_ROWS_MAX,
   RECOVERY_BYTES_MAX,
   RETRY_HOSTS_SHOWN_MAX,
   SMALL_ROW_BYTES_MAX,
 } from "../../src/core/limits.ts";
+import type { NotificationKind } from "../../src/core/notification-events.ts";
+import type { Notification } from "../../src/core/notification.ts";
 import { pausingSubjects } from "../../src/core/pause.ts";
+import { keyLimits } from "../../src/core/roles.ts";
 import { type Lease, startAttempt } from "../../src/core/settle.ts";
-import type { ActionStore, Claim, ClaimedRows, LaneHead, LaneName, Queue, SetBack } from "../../src/core/store.ts";
+import type {
+  ActionStore,
+  Claim,
+  ClaimedRows,
+  LaneHead,
+  LaneName,
+  OutboxEntry,
+  OutboxStore,
+  Queue,
+  SetBack,
+} from "../../src/core/store.ts";
+import type { TimelineEvent } from "../../src/core/timeline.ts";
 import * as commands from "../commands/claims.ts";
 import type { QueueName } from "../commands/command.ts";
+import { valuesOf } from "../commands/lists.ts";
+import { permitMail, SETTLED, settleNotifications } from "../commands/outbox.ts";
 import { findPendingIds, isHeldBack, readPaused } from "../commands/pauses.ts";
-import { actions, outbox } from "../tables.ts";
+import { actions, apiKeys, outbox, timeline } from "../tables.ts";
 import type { Dialect, LaneSql, Reader, Row, SqlValue } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
-import { all, type Args, bytesOf, bytesOfAction, countRows, prepare, qb } from "./read.ts";
+import {
+  AFTER_ALL_IDS,
+  all,
+  type Args,
+  bytesOf,
+  bytesOfAction,
+  countRows,
+  hasRow,
+  hasValues,
+  prepare,
+  qb,
+  raw,
+} from "./read.ts";
 import {
   type ActionAccess,
   actionOf,
   COLUMNS_BUT_RESULT,
+  entryOf,
   findRows,
   fitting,
   NOTIFICATION_COLUMNS,
+  notificationOf,
   readable,
+  readCreator,
   type UnreadableRow,
 } from "./rows.ts";
 
@@ -84,7 +131,26 @@ export function createActionQueue(db: ActionAccess): Queue<Action> {
   };
 }
 
-export function isLeaseOver(leaseUntil: Column, before: Date): SQL | undefined {
+function createNotificationQueue(kind: NotificationKind, db: ActionAccess): Queue<Notification> {
+  const { reader } = db;
+  const queue = createQueue(kind, db, notificationOf);
+  return {
+    ...queue,
+    async orphans(leaseBefore, limit, after) {
+      const { id, leaseUntil } = outbox;
+      const isOver = leaseBefore === null ? undefined : isLeaseOver(leaseUntil, leaseBefore);
+      const isAfter =
+        after === null ? undefined : sql`(${leaseUntil}, ${id}) > (${after.leaseUntil ?? 0}, ${after.id})`;
+      const orphans = qb
+        .select(NOTIFICATION_COLUMNS)
+        .from(outbox)
+        .where(and(queueTable(kind).active, isAfter, isOver));
+      return queue.readAll(await raw(reader, orphans.orderBy(leaseUntil, id).limit(limit)));
+    },
+  };
+}
+
+function isLeaseOver(leaseUntil: Column, before: Date): SQL | undefined {
   return or(lt(leaseUntil, before), gt(leaseUntil, voidFrom(before)));
 }
 
@@ -97,7 +163,7 @@ function voidFrom(now: Date): Date {
 type FromMemory<T> = (id: string, revision: number, lease: Lease) => T | null;
 
 /** What the queues of actions and of notifications share. */
-export function createQueue<T extends object>(
+function createQueue<T extends object>(
   queue: QueueName,
   { reader, writer, onUnreadable }: ActionAccess,
   parse: (row: Row) => T,
@@ -159,7 +225,7 @@ export function createQueue<T extends object>(
 }
 
 /** The table and columns of a queue. */
-export function queueTable(queue: QueueName) {
+function queueTable(queue: QueueName) {
   const isOfKind = queue === "action" ? "" : ` and kind = '${queue}'`;
   // Exactly the conditions of the partial indexes.
   const [pending, active] = [sql.raw(`status = 'pending'${isOfKind}`), sql.raw(`status = 'active'${isOfKind}`)];
@@ -242,11 +308,7 @@ function largeOf(bytes: unknown): number {
 }
 
 /** Counts rows in its own turn of the event loop, in 5 ms at most. `condition` must be a partial index's condition. */
-export async function countSome(
-  reader: Reader,
-  table: typeof actions | typeof outbox,
-  condition: SQL,
-): Promise<number> {
+async function countSome(reader: Reader, table: typeof actions | typeof outbox, condition: SQL): Promise<number> {
   await nextTurn();
   return countRows(reader, table, condition, METRIC_COUNT_MAX);
 }
@@ -307,6 +369,88 @@ export function createQueueReads(
         isCut: pending === PENDING_SCAN_ROWS_MAX,
         hosts: hosts.slice(0, RETRY_HOSTS_SHOWN_MAX),
       };
+    },
+  };
+}
+
+const PAYLOAD = prepare({ id: "text" }, (arg) =>
+  qb.select({ payload: outbox.payload }).from(outbox).where(eq(outbox.id, arg.id)),
+);
+
+const CREATOR = prepare({ id: "text" }, (arg) => {
+  const { id, accountId } = apiKeys;
+  const hasNone = and(isNotNull(id), ...Object.values(keyLimits(apiKeys)).map((limit) => isNull(limit)));
+  const isLimited = sql<number>`case when ${actions.keyId} = '' or (${hasNone}) then 0 else 1 end`.as("is_limited");
+  const creators = qb.select({ role: actions.keyRole, hold: actions.keyHold, isLimited }).from(outbox);
+  const withAction = creators.innerJoin(actions, eq(actions.id, outbox.actionId));
+  const isKey = and(eq(id, actions.keyId), eq(accountId, actions.accountId));
+  return withAction.leftJoin(apiKeys, isKey).where(eq(outbox.id, arg.id));
+});
+
+/** Identifies the claim to which a timeline row belongs. */
+function subjectOf({ id, attempts, leaseUntil }: Notification): string {
+  return `${id} ${attempts} ${leaseUntil?.getTime() ?? ""}`;
+}
+
+/** A claim is identified by the attempts and the lease of its row. */
+export function createOutboxStore(db: ActionAccess): OutboxStore {
+  const { reader, writer } = db;
+  return {
+    ...writer.methods({ permitMail }),
+    callbacks: createNotificationQueue("callback", db),
+    mails: createNotificationQueue("mail", db),
+    messages: createNotificationQueue("message", db),
+    async payload(id) {
+      const [row] = await PAYLOAD.raw(reader, { id });
+      const payload = row?.["payload"];
+      return typeof payload === "string" ? payload : null;
+    },
+    async findCreator(id) {
+      const [row] = await CREATOR.raw(reader, { id });
+      const [creator] = row === undefined ? [] : readable([row], readCreator);
+      return creator === undefined ? null : { ...creator, isLimited: row?.["is_limited"] !== 0 };
+    },
+    settle(change, at) {
+      const { before, status, attempts, dueAt, lastError, event } = change;
+      const eventOf = ({ type: _type, ...detail }: TimelineEvent) => {
+        const row = { at: at.getTime(), type: before.message.kind, subject: subjectOf(before) };
+        return { ...row, detail: JSON.stringify(detail) };
+      };
+      return writer.run(settleNotifications, {
+        id: before.id,
+        claim: [before.attempts, before.leaseUntil?.getTime() ?? null],
+        row: valuesOf(SETTLED, { status, attempts, dueAt, scheduledAt: at, leaseUntil: null, lastError }),
+        isDelivered: status === "delivered",
+        event: event === null ? null : eventOf(event),
+      });
+    },
+    // Only this result can have written its timeline row. A result without such a row shows in the notification itself.
+    isSettled({ before, status, event }, at) {
+      const { id, actionId } = before;
+      if (event === null) return hasRow(reader, outbox, hasValues(outbox, { id, status, scheduledAt: at }));
+      return hasRow(reader, timeline, hasValues(timeline, { actionId, subject: subjectOf(before), at }));
+    },
+    async list(accountId, before, limit) {
+      const entries: OutboxEntry[] = [];
+      let from = before ?? AFTER_ALL_IDS;
+      // The caller takes fewer for the last page, so read on for those that can't be read.
+      for (let looked = 0; looked < LIST_SCAN_ROWS_MAX && entries.length < limit; looked += limit) {
+        if (looked > 0) await nextTurn();
+        const isEarlier = and(eq(outbox.accountId, accountId), lt(outbox.id, from));
+        const newestFirst = qb.select(NOTIFICATION_COLUMNS).from(outbox).where(isEarlier).orderBy(desc(outbox.id));
+        const rows = await raw(reader, newestFirst.limit(limit));
+        entries.push(...readable(rows, entryOf));
+        if (rows.length < limit) break;
+        from = String(rows.at(-1)?.["id"]);
+      }
+      return entries.slice(0, limit);
+    },
+    async waiting() {
+      const unsent = async (kind: NotificationKind) => {
+        const { pending, active } = queueTable(kind);
+        return (await countSome(reader, outbox, pending)) + (await countSome(reader, outbox, active));
+      };
+      return { callback: await unsent("callback"), mail: await unsent("mail"), message: await unsent("message") };
     },
   };
 }

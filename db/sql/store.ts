@@ -26,7 +26,7 @@ import type { LockTimes } from "../libsql/remote.ts";
 import { createFileStore } from "../libsql/size.ts";
 import { createActionStore } from "./actions.ts";
 import type { OnAway } from "./errors.ts";
-import { createOutboxStore } from "./outbox.ts";
+import { createOutboxStore } from "./queue.ts";
 import { type ActionAccess, type HeaderSeal, type OnUnreadable, WrittenActions } from "./rows.ts";
 import { Writer } from "./writer.ts";
 
