@@ -177,6 +177,21 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     expect(desk.troubles).toEqual([]);
   });
 
+  test("takes no click for a decision while its script is on the way", async () => {
+    const id = await desk.created({ approve: true });
+    const page = await desk.enter(desk.ann);
+    // It never comes, and the time of the page stands still.
+    await page.route("**/assets/*.js", () => {});
+    await page.addInitScript("addEventListener('animationstart', ({ target }) => target.getAnimations()[0].pause())");
+    await page.goto(`${desk.app.url}/approvals/${id}`, { waitUntil: "commit" });
+    await page.locator("#request button[value=approve]").waitFor();
+    const clicks = () =>
+      page.evaluate("getComputedStyle(document.querySelector('#request button[value=approve]')).pointerEvents");
+    expect(await clicks()).toBe("none");
+    await page.evaluate("document.documentElement.dataset.ready = ''");
+    expect(await clicks()).toBe("auto");
+  });
+
   test("takes a second click after a decision for no decision on the next request", async () => {
     const [first, second] = [
       await desk.created({ approve: true }),
