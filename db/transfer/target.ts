@@ -85,7 +85,12 @@ async function takeEmpty(connection: DbConnection, progress: TransferProgress, d
       JSON.stringify(progress),
     ]),
   ]);
-  if (taken?.changes === 1) return;
+  if (taken?.changes === 1) {
+    // A node that starts looks for the copy before and after it writes its first fact. One that has not seen it is seen here.
+    const ofNode = `SELECT 1 FROM facts WHERE name NOT IN ('probe', '${TRANSFER_FACT}')`;
+    if ((await connection.read(toStatement(ofNode))).length === 0) return;
+    await runStatements(connection, [toStatement(`DELETE FROM facts WHERE name = '${TRANSFER_FACT}'`)]);
+  }
   const copied = done === null ? null : progressIn(done);
   if (copied?.source === progress.source) {
     // Copies by older versions don't have the state.

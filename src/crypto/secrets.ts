@@ -157,7 +157,10 @@ export async function checkMasterKey(
   const [present, transfer] = await Promise.all([checkKeyMark(store, mark), store.facts.read(TRANSFER_FACT)]);
   if (transfer !== null) throw new Error(UNFINISHED_COPY);
   await checkOpens(store, secrets);
-  if (present === null) await store.facts.write({ [KEY_FACTS.present]: mark });
+  if (present !== null) return;
+  await store.facts.write({ [KEY_FACTS.present]: mark });
+  // A migration that began since has found the store empty.
+  if ((await store.facts.read(TRANSFER_FACT)) !== null) throw new Error(UNFINISHED_COPY);
 }
 
 /** Throws if the store is encrypted under another key by now, or is about to be. Returns its mark; null: it has none yet. */

@@ -8,9 +8,10 @@ import { copyRows, type TransferReport, verifyRows } from "../../db/transfer/cop
 import { openTransferSource, TRANSFER_TABLES, type TransferSource } from "../../db/transfer/source.ts";
 import { finishTransfer, openTransferTarget, startTransfer } from "../../db/transfer/target.ts";
 import { TRANSFER_BYTES_MAX } from "../../src/core/limits.ts";
+import { checkMasterKey } from "../../src/crypto/secrets.ts";
 import { NOON } from "../support/factory.ts";
 import { createDatabase, hasPostgres } from "../support/postgres.ts";
-import { openStoreAt, temporaryFolder, testSecrets } from "../support/store.ts";
+import { openStoreAt, storeOver, temporaryFolder, testSecrets } from "../support/store.ts";
 import { contentsOf } from "./version-0.1/contents.ts";
 import { type DbConnection, runStatements } from "../../db/commands/command.ts";
 
@@ -227,6 +228,29 @@ describe.skipIf(!hasPostgres)("a copy to PostgreSQL", () => {
     await runStatements(sql, [{ sql: "DELETE FROM people", args: [] }]);
     expect(await run(at.source, sql, 1).catch(String)).toContain("killed");
     expect(await run(second.source, sql).catch(String)).toContain("an unfinished copy of another database");
+  });
+
+  test("begins in no database that a node begins in at the same time, and the other way round", async () => {
+    await using file = await aFile(1);
+    const sql = await fresh();
+    await using at = await opened(file.path);
+    const add = (name: string) =>
+      runStatements(sql, [{ sql: `INSERT INTO facts VALUES ('${name}', '') ON CONFLICT DO NOTHING`, args: [] }]);
+    const transact: DbConnection["transact"] = async (calls) => {
+      const done = await sql.transact(calls);
+      await add("master-key");
+      return done;
+    };
+    expect(await startTransfer({ ...sql, transact }, at.source).catch(String)).toContain("is not empty");
+    expect(await sumOf(sql, "SELECT count(*) n FROM facts WHERE name = 'transfer'")).toBe(0);
+    await runStatements(sql, [{ sql: "DELETE FROM facts", args: [] }]);
+    const store = storeOver(sql, { isOnlyProcess: false });
+    const write: typeof store.facts.write = async (values) => {
+      await store.facts.write(values);
+      await add("transfer");
+    };
+    const node = { ...store, facts: { ...store.facts, write } };
+    expect(await checkMasterKey(node, Buffer.alloc(32), testSecrets).catch(String)).toContain("is not complete");
   });
 
   test("writes nothing when another process has gone on with it", async () => {
