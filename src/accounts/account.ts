@@ -28,7 +28,7 @@ import { createApiRoutes, jsonBody, operation } from "../http/operation.ts";
 import { jsonResponse } from "../http/response.ts";
 import type { AppPart } from "../runtime/app-context.ts";
 
-export type AccountService = ReturnType<typeof createAccountService>;
+type AccountService = ReturnType<typeof createAccountService>;
 
 export function createAccountService({ store: { people }, clock }: AppPart<"clock", "people">) {
   return {

@@ -17,7 +17,7 @@ export interface FirstStepProgress {
   readonly isNew: boolean;
 }
 
-export type FirstStepService = ReturnType<typeof createFirstStepService>;
+type FirstStepService = ReturnType<typeof createFirstStepService>;
 
 /**
  * The first steps of accounts: a first action, a first approval, a first action of an MCP client, a first verified signature. Each

@@ -28,7 +28,7 @@ import { jsonResponse, prefersNdjson, toStream } from "../http/response.ts";
 type AuditRequest = Omit<AuditFilter, "accountId" | "limit"> & { readonly limit: number | null };
 
 /** Every use case of the audit log. */
-export type AuditService = ReturnType<typeof createAuditService>;
+type AuditService = ReturnType<typeof createAuditService>;
 
 export function createAuditService({
   store: { audit },

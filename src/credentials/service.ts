@@ -75,16 +75,19 @@ const CHANGED_SINCE =
 
 export type CredentialService = ReturnType<typeof createCredentialService>;
 
-interface CredentialNeeds extends Omit<TryNeeds, "countTry"> {
+interface CredentialNeeds {
   readonly known: KnownCredentials;
   readonly secrets: Pick<Secrets, "seal">;
+  readonly credentialUse: Pick<CredentialUse, "forTry">;
+  readonly sender: Sender;
+  readonly paused: Pick<ActivePauses, "isPaused">;
+  readonly checkTarget: CheckTarget;
 }
 
 export function createCredentialService(
   { store: { credentials, accounts, audit }, clock, ids }: AppContext,
-  needs: CredentialNeeds,
+  { known, secrets, credentialUse, sender, paused, checkTarget }: CredentialNeeds,
 ) {
-  const { known, secrets } = needs;
   const countTry = createMessageLimit(clock, "This account has just tried credentials.");
   /** The credentials that the caller may know, by name. */
   const list = async (caller: Caller): Promise<readonly Credential[]> => {
@@ -240,9 +243,43 @@ export function createCredentialService(
       await known.refresh(caller.accountId);
     },
 
-    /** Sends a GET with a credential at once. Throws what `tryCredential` throws, and `RetryLater`. */
-    test: (caller: Caller, name: string, url: string): Promise<CredentialTestJson> =>
-      tryCredential({ ...needs, countTry }, caller, name, url),
+    /**
+     * Sends a GET with a credential at once and waits for at most `MESSAGE_TIMEOUT_MS`. Throws `not_found`, `validation_error` for a URL
+     * to which calls may not go, `forbidden` outside the bounds, under a pause, and for keys with a hold or a limit, and `RetryLater`
+     * after too many tries.
+     */
+    async test(caller: Caller, name: string, url: string): Promise<CredentialTestJson> {
+      authorize(caller, "manage");
+      const request = { url, method: "GET", headers: null, body: null, extras: NO_EXTRAS } as const;
+      const checked = checkTarget(url);
+      if ("refused" in checked) throw invalidField("url", checked.refused);
+      requireFree(caller, request, HELD);
+      const { host } = checked;
+      const attempt = await credentialUse.forTry(caller, name, { ...request, host });
+      const lane = { accountId: caller.accountId, keyId: caller.keyId ?? "", host };
+      if (paused.isPaused(lane)) throw new DomainError("forbidden", PAUSED);
+      countTry(caller.accountId);
+      const sent: OutboundRequest = {
+        url,
+        method: "GET",
+        headers: [
+          ["User-Agent", USER_AGENT],
+          ["Accept", "*/*"],
+        ],
+        body: null,
+      };
+      const outcome = await sender.send(sent, {
+        timeoutMs: MESSAGE_TIMEOUT_MS,
+        mayBegin: () => !paused.isPaused(lane),
+        async complete(route) {
+          const completed = await attempt.complete(sent, route);
+          return typeof completed === "string" ? { kind: "not_sent", fault: completed } : completed;
+        },
+      });
+      await attempt.answered();
+      if (outcome.kind === "stopped") throw new DomainError("forbidden", PAUSED);
+      return seen(outcome);
+    },
   };
 }
 
@@ -277,57 +314,6 @@ export function sumOf(days: readonly number[]): number {
 }
 
 export const NO_USES: CredentialUses = { byDay: new Map(), isWhole: true };
-
-export interface TryNeeds {
-  readonly credentialUse: Pick<CredentialUse, "forTry">;
-  readonly sender: Sender;
-  readonly paused: Pick<ActivePauses, "isPaused">;
-  readonly checkTarget: CheckTarget;
-  /** Counts a try of the account. Throws `RetryLater` after too many. */
-  readonly countTry: (accountId: string) => void;
-}
-
-/**
- * Sends a GET with a credential at once and waits for at most `MESSAGE_TIMEOUT_MS`. Throws `not_found`, `validation_error` for a URL
- * to which calls may not go, and `forbidden` outside the bounds, under a pause, and for keys with a hold or a limit.
- */
-export async function tryCredential(
-  { credentialUse, sender, paused, checkTarget, countTry }: TryNeeds,
-  caller: Caller,
-  name: string,
-  url: string,
-): Promise<CredentialTestJson> {
-  authorize(caller, "manage");
-  const request = { url, method: "GET", headers: null, body: null, extras: NO_EXTRAS } as const;
-  const checked = checkTarget(url);
-  if ("refused" in checked) throw invalidField("url", checked.refused);
-  requireFree(caller, request, HELD);
-  const { host } = checked;
-  const attempt = await credentialUse.forTry(caller, name, { ...request, host });
-  const lane = { accountId: caller.accountId, keyId: caller.keyId ?? "", host };
-  if (paused.isPaused(lane)) throw new DomainError("forbidden", PAUSED);
-  countTry(caller.accountId);
-  const sent: OutboundRequest = {
-    url,
-    method: "GET",
-    headers: [
-      ["User-Agent", USER_AGENT],
-      ["Accept", "*/*"],
-    ],
-    body: null,
-  };
-  const outcome = await sender.send(sent, {
-    timeoutMs: MESSAGE_TIMEOUT_MS,
-    mayBegin: () => !paused.isPaused(lane),
-    async complete(route) {
-      const completed = await attempt.complete(sent, route);
-      return typeof completed === "string" ? { kind: "not_sent", fault: completed } : completed;
-    },
-  });
-  await attempt.answered();
-  if (outcome.kind === "stopped") throw new DomainError("forbidden", PAUSED);
-  return seen(outcome);
-}
 
 const HELD = "A key whose calls are held can't try credentials. Ask an owner whose calls are not held.";
 

@@ -48,7 +48,7 @@ interface OverviewApp {
   readonly countActivity: Pick<CountActivity, "upToNow">;
 }
 
-export type OverviewService = ReturnType<typeof createOverview>;
+type OverviewService = ReturnType<typeof createOverview>;
 
 /** Reads the counts of a range. Caches them for a multiple of the time that the read took. */
 export function createOverview(app: OverviewApp) {

@@ -44,7 +44,7 @@ const FIRST_BUFFER_BYTES = 4_096;
  * million of them); otherwise, it joins them (0.05 µs). So chunks are counted from the first one on, before it is known whose
  * request it is, and nothing beyond the limit is read.
  */
-export class ChunkedBody {
+class ChunkedBody {
   readonly #reader: Reader;
   readonly #begun: Promise<Progress>;
   #kept = new Uint8Array(FIRST_BUFFER_BYTES);

@@ -24,7 +24,7 @@ export function countByHolder(all: Iterable<{ readonly holder: string }>): Reado
 }
 
 /** Awaited by a long loop after each step: yields to other work when the loop has held the event loop for `TURN_MS_MAX`. */
-export type YieldTurn = () => Promise<void>;
+type YieldTurn = () => Promise<void>;
 
 export function createYield(clock: Pick<Clock, "monotonicMs">): YieldTurn {
   let since = clock.monotonicMs();
@@ -36,7 +36,7 @@ export function createYield(clock: Pick<Clock, "monotonicMs">): YieldTurn {
 }
 
 /** Runs a short piece of work of an account, now or in a later turn of the event loop. */
-export type ShareTurn = <Result>(accountId: string, work: () => Result) => Promise<Result>;
+type ShareTurn = <Result>(accountId: string, work: () => Result) => Promise<Result>;
 
 /**
  * Lets the work of many callers together hold the event loop for `TURN_MS_MAX` in a turn, besides its last piece. Accounts take
