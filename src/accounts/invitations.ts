@@ -190,7 +190,7 @@ export function createInvitationService(
 }
 
 const MESSAGES = {
-  member: "Somebody with this address is in the account already. Change their role instead.",
+  member: "A person with this address is already in the account. Change their role instead.",
   full: `This account has ${INVITATIONS_OPEN_MAX} open invitations. Withdraw one first.`,
 } as const;
 

@@ -78,7 +78,7 @@ export function createOwnMailService(
     async sendPasswordLink(person: Person) {
       if (mailer === null) return NOT_CONFIGURED;
       if ((await addressHash(person)) !== NO_PASSWORD) {
-        throw new DomainError("validation_error", "You have a password already. Change it with the one that you have.");
+        throw new DomainError("validation_error", "You already have a password. Use it to set a new one.");
       }
       const personId = requirePersonId(person);
       count(personId);
@@ -95,7 +95,8 @@ export function createOwnMailService(
 }
 
 function requirePersonId({ caller: { personId } }: Person): string {
-  if (personId === undefined || personId === null) throw new DomainError("forbidden", "Only people have an address.");
+  if (personId === undefined || personId === null)
+    throw new DomainError("forbidden", "Only people have an email address.");
   return personId;
 }
 

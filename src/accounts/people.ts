@@ -250,5 +250,8 @@ function wrongPassword(): DomainError {
 }
 
 export function emailTaken(): DomainError {
-  return new DomainError("email_taken", "Somebody has signed up with this address. Log in, or take another one.");
+  return new DomainError(
+    "email_taken",
+    "An account with this email address already exists. Log in, or use another address.",
+  );
 }

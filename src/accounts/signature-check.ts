@@ -192,7 +192,7 @@ function timeWarnings(seconds: number, now: Date): SignatureWarning[] {
 function endWarnings({ endsAt }: OriginSecret, now: Date): SignatureWarning[] {
   if (endsAt === null) return [];
   const end = endsAt.toISOString();
-  const ended = `It was made with the previous secret, which signs no more since ${end}. Give the receiver the current one.`;
+  const ended = `It was made with the previous secret, which expired at ${end}. Give the receiver the current one.`;
   const ends = `It was made with the previous secret, which signs until ${end}. Give the receiver the current one too.`;
   return [now >= endsAt ? finding("ended_secret", ended) : finding("previous_secret", ends)];
 }

@@ -93,10 +93,10 @@ export function editedCopy(
 }
 
 const STILL_MASKED =
-  "Some hidden values (••••) can't be kept in a changed text: write the value in place of each ••••, or leave the field as it was.";
+  "Some hidden values (••••) can't be kept in a changed text: replace each •••• with its value, or leave the field as it was.";
 
 const OTHER_ORIGIN =
-  "Hidden values (••••) are kept for the same host only: write each of them anew, or leave the host.";
+  "Hidden values (••••) are kept only for the same host: enter each of them again, or keep the host.";
 
 const LINE_CHARS = 60;
 

@@ -111,7 +111,7 @@ function identityProblem(name: string): string | null {
   const plain = plainHeaderName(name);
   const family = LOGINS.has(plain) ? null : findFamily(plain, DENIED_FOR_AGENTS);
   if (family === null) return null;
-  return `Can't be set by an agent's key: by ${family} a proxy tells a target who somebody is. Leave it out, or let an owner key send the call.`;
+  return `Can't be set by an agent's key: proxies use ${family} to tell a target who the user is. Leave it out, or let an owner key send the call.`;
 }
 
 function repeated(names: readonly string[]): readonly Issue[] {

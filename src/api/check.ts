@@ -123,7 +123,7 @@ function issueMessage(error: TLocalizedValidationError): string {
   if (error.keyword === "minimum") return `Must be at least ${error.params.limit}.`;
   if (error.keyword === "maximum") return `Must be at most ${error.params.limit}.`;
   const isOfLength = error.keyword === "minLength" || error.keyword === "minItems";
-  if (isOfLength && error.params.limit === 1) return "May not be empty.";
+  if (isOfLength && error.params.limit === 1) return "Must not be empty.";
   if (error.keyword === "minLength") return `Must have at least ${counted(error.params.limit, "character")}.`;
   if (error.keyword === "maxLength") return `Must have at most ${counted(error.params.limit, "character")}.`;
   if (error.keyword === "minItems") return `Must have at least ${counted(error.params.limit, "item")}.`;

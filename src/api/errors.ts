@@ -36,7 +36,7 @@ export class MethodNotAllowed extends DomainError {
   readonly allow: string;
 
   constructor(allow: string) {
-    super("method_not_allowed", `This path takes ${allow.replace(/, (\w+)$/, " or $1")}.`);
+    super("method_not_allowed", `This path supports only ${allow.replace(/, (\w+)$/, " or $1")}.`);
     this.allow = allow;
   }
 }
@@ -77,7 +77,7 @@ export const ERROR_MEANING = {
   not_retryable: "The action can't be retried in its status, or a person rejected it and it was repeated too often.",
   too_many_held: "The key has reached its limit of actions that await approval, or of requests for credentials.",
   too_many_jobs: "Too many bulk jobs of the account are running, or are kept.",
-  email_taken: "An account with this email address exists already.",
+  email_taken: "An account with this email address already exists.",
   too_many_keys: "The account has reached its limit of live keys.",
   last_owner: "The account would have no person who owns it.",
   payload_too_large: "The body is too large, or came in too many chunks.",

@@ -30,7 +30,7 @@ const BackoffJson = Type.Refine(
   ),
   // True if one of them is no number, which is an issue of its own.
   ({ base_ms: base, cap_ms: cap }) => !(cap < base),
-  () => "cap_ms may not be less than base_ms.",
+  () => "cap_ms must not be less than base_ms.",
 );
 
 const [STATUS_MIN, STATUS_MAX] = [300, 599];

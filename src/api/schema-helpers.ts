@@ -67,7 +67,7 @@ export const PATTERN_MESSAGES: ReadonlyMap<string, string> = new Map([
     "Must be 1 to 63 lower-case letters, digits and _ . or -, and begin with a letter or digit, like stripe-live.",
   ],
   [AUTH_SCHEME, "Must be one word that begins with a letter, like Token."],
-  [BASIC_USERNAME, "May not have a colon or control characters."],
+  [BASIC_USERNAME, "Must not contain a colon or control characters."],
   [TIME_OF_DAY, "Must be a time of day from 00:00 to 24:00, like 09:30."],
   [METADATA_FILTER, "Must be a name of metadata, or name:value, like customer:4711."],
   [MAKER_ID, "Must be the id of a key or person: it begins with key_ or per_."],
@@ -98,7 +98,7 @@ const visible = (text: TString) =>
   Type.Refine(
     text,
     (value) => value === "" || value.trim() !== "",
-    () => "May not be only spaces.",
+    () => "Must not be only spaces.",
   );
 
 /** Free text from people and agents: any well-formed Unicode without NUL. */

@@ -96,7 +96,7 @@ export const BulkJobJson = t.answerObject("BulkJob", "An operation on many actio
   created_by: t.plainText("Who began it.", "key:ops"),
   finished_at: t.nullable(t.dateTime("When it ended; null: it runs.")),
   stopped_by: t.nullable(
-    t.plainText("Who stopped it; system: whoever began it may not act any more. Null: nobody.", "user:ann@example.com"),
+    t.plainText("Who stopped it; system: whoever started it lost the right to. Null: nobody.", "user:ann@example.com"),
   ),
 });
 

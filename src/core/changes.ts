@@ -133,7 +133,7 @@ export function sendNow(action: Action, input: DecisionInput): Change | DomainEr
   const { now } = input;
   if (status !== "pending" || dueAt === null || dueAt <= now) {
     const why =
-      status === "pending" ? "is due already, and waits for its turn or for the end of a pause" : `is ${status}`;
+      status === "pending" ? "is already due, and waits for its turn or for the end of a pause" : `is ${status}`;
     const message = `Action ${action.id} ${why}; only a pending action that waits for its time can be sent now.`;
     return new DomainError("not_retryable", message);
   }

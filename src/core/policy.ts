@@ -268,7 +268,7 @@ export function createRefusal(refused: CreateRefusal, { caller, ruling }: Create
   }
   return new DomainError(
     "too_many_held",
-    `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those that are not needed any more.`,
+    `This key has ${HELD_PER_KEY_MAX} actions that await approval. Wait until some are approved or rejected, or cancel those you no longer need.`,
   );
 }
 

@@ -169,7 +169,7 @@ export function madeBy(caller: Caller) {
 /** The error for callers who lost the right to manage the account after their request began. */
 export function notManager({ keyId }: Caller): DomainError {
   if (keyId !== null) return unauthorized();
-  return new DomainError("forbidden", "You own this account no more. Nothing was changed.");
+  return new DomainError("forbidden", "You no longer own this account. Nothing was changed.");
 }
 
 /** The error for accounts that the operator has not allowed, and what to do about it. */

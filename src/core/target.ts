@@ -121,12 +121,12 @@ function textProblem(raw: string): string | null {
   if (raw.length > URL_CHARS_MAX) return `Is longer than ${URL_CHARS_MAX} characters.`;
   const scheme = SCHEME.exec(raw);
   if (scheme === null) return "Must begin with http:// or https://.";
-  if (BLANK.test(raw)) return "May not hold white space or control characters: write them percent-encoded.";
-  if (raw.includes("\\")) return "May not hold a backslash: write it as %5C.";
+  if (BLANK.test(raw)) return "Must not contain white space or control characters: percent-encode them.";
+  if (raw.includes("\\")) return "Must not contain a backslash: write it as %5C.";
   if (!raw.isWellFormed()) return "Is not well-formed Unicode.";
   const authority = AUTHORITY.exec(raw.slice(scheme[0].length))?.[0] ?? "";
   if (authority === "") return "Has no host.";
-  if (authority.includes("@")) return "May not hold a user name or password: use the authorization header.";
+  if (authority.includes("@")) return "Must not contain a user name or password: use the authorization header.";
   return null;
 }
 
@@ -136,7 +136,7 @@ function partsProblem({ hostname, port, pathname }: NormalTarget, literal: Addre
   if (port === 0) return "Has port 0, which nothing can listen on.";
   if (CLOSED_PORTS.has(port)) return `Has port ${port}, which does not speak HTTP and is not allowed.`;
   // Bun would send `//a` as `/a`: another path than the one that was shown and approved.
-  if (pathname.startsWith("//")) return "May not have a path that begins with //.";
+  if (pathname.startsWith("//")) return "Must not have a path that begins with //.";
   return null;
 }
 

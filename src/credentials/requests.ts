@@ -141,7 +141,8 @@ export function createCredentialRequestService(
     ): Promise<{ readonly request: ListedCredentialRequest; readonly isNew: boolean }> {
       authorize(caller, "create");
       const { accountId, keyId, actor: createdBy } = caller;
-      if (keyId === null) throw new DomainError("forbidden", "Only keys ask for credentials. Add one instead.");
+      if (keyId === null)
+        throw new DomainError("forbidden", "Only keys can ask for credentials. Add the credential instead.");
       const now = clock.now();
       const request: CredentialRequest = {
         id: ids.credentialRequest(now),
@@ -208,7 +209,7 @@ export function createCredentialRequestService(
 function notOpen(request: ListedCredentialRequest, now: Date): DomainError {
   const status = statusOfRequest(request, now);
   const why = status === "cancelled" ? "cancelled, since its key has ended" : status;
-  return new DomainError("not_approvable", `This request is ${why} and can't be answered any more.`);
+  return new DomainError("not_approvable", `This request is ${why} and can no longer be answered.`);
 }
 
 function requestRefusal(asked: Extract<AskedCredential, { kind: "full" | "daily" }>): DomainError {

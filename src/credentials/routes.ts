@@ -117,7 +117,7 @@ export function credentialRoutes({ credentialService }: { readonly credentialSer
         summary: "Add a credential",
         description:
           "Stores a secret, sealed, with where it may go. Calls name it, and Outgate adds it when they are sent.",
-        notes: ["Nobody reads the secret back.", "Agents' keys use it once it lists them."],
+        notes: ["No one can read the secret back.", "Agents' keys use it once it lists them."],
         body: jsonBody(CreateCredentialBody),
         answers: { 201: { description: "The credential.", schema: CredentialJson } },
       }),

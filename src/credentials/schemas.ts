@@ -58,7 +58,7 @@ const HmacMembers = t.requestObject(
 const secret = Type.String({
   minLength: CREDENTIAL_SECRET_CHARS_MIN,
   maxLength: CREDENTIAL_SECRET_CHARS_MAX,
-  description: "The token, key or password. It is stored sealed, and nobody reads it back.",
+  description: "The token, key or password. It is stored encrypted, and no one can read it back.",
   examples: ["sk_live_51H…"],
 });
 

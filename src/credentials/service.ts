@@ -71,7 +71,7 @@ export function credentialVersion({ id, revision }: Credential): string {
 }
 
 const CHANGED_SINCE =
-  "Somebody has changed this credential since you opened it. Open it again to see how, or save again to replace that.";
+  "Someone has changed this credential since you opened it. Open it again to see the change, or save again to replace it.";
 
 export type CredentialService = ReturnType<typeof createCredentialService>;
 
@@ -175,7 +175,7 @@ export function createCredentialService(
         ...keysChanged([], credential.keys),
       };
       const added = await store(credential, auditEntry(caller, { kind: "credential_added", subject: id, detail }, now));
-      if (added === "taken") throw invalidField("name", `This account has a credential ${body.name} already.`);
+      if (added === "taken") throw invalidField("name", `This account already has a credential named ${body.name}.`);
       if (added === "full") {
         throw accountFull(CREDENTIALS_MAX, "credentials", "Delete one first.");
       }

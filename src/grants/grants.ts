@@ -284,7 +284,7 @@ export function grantRoutes({ grantService }: { readonly grantService: Pick<Gran
           "What it let pass and was not sent yet is held again too, or decided by the rules, when it is due. So a grant that is used up can be ended until it expires.",
         ],
         params: GrantParams,
-        answers: { 204: { description: "Nothing passes by it any more.", schema: null } },
+        answers: { 204: { description: "It no longer lets calls pass.", schema: null } },
       }),
     );
 }

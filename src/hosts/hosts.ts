@@ -25,7 +25,7 @@ function settingsVersion(row: HostSettingsRow | undefined): string {
 }
 
 const CHANGED_SINCE =
-  "Somebody has changed these settings since you opened them. Open them again to see how, or save again to replace that.";
+  "Someone has changed these settings since you opened them. Open them again to see the change, or save again to replace it.";
 
 /** Every use case of the settings of hosts. Takes normalized hosts. */
 export type HostService = ReturnType<typeof createHostService>;

@@ -298,7 +298,7 @@ function wrongType(message: string): DomainError {
 const TOO_MANY_CHUNKS = `The body came in too many chunks: ${BODY_CHUNKS_MAX} at most. Send larger ones, or a Content-Length.`;
 
 function tooLarge(bytesMax: number): DomainError {
-  return new DomainError("payload_too_large", `The body may have ${bytesMax} bytes at most.`);
+  return new DomainError("payload_too_large", `The body can have at most ${bytesMax} bytes.`);
 }
 
 /** Throws on bytes that are not UTF-8 instead of replacing them. Drops a byte-order mark. */
@@ -394,7 +394,10 @@ export async function readForm(context: BodyContext): Promise<Form> {
     throw new DomainError("invalid_request", `The form has more than ${FORM_FIELDS_MAX} fields.`);
   // If a form has two decisions, it is unknown which one was meant.
   if (form.size < fields.size)
-    throw new DomainError("invalid_request", "The form has a field twice. Load the page again, then send its form.");
+    throw new DomainError(
+      "invalid_request",
+      "The form has the same field twice. Reload the page and send the form again.",
+    );
   return form;
 }
 

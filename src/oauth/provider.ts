@@ -241,7 +241,7 @@ function createAdapter(app: AppContext, needs: ProviderNeeds, name: string): Ada
       // Another request used the assertion after the library looked for it.
       if (kind === "ReplayDetection") throw new errors.InvalidClientAuth();
       if (kind === "Client") throw new errors.TemporarilyUnavailable("too many clients have registered here");
-      if (kind === "Grant") throw new DomainError("forbidden", "You may not connect clients to this account any more.");
+      if (kind === "Grant") throw new DomainError("forbidden", "You can no longer connect clients to this account.");
       throw new errors.InvalidGrant("the connection has ended");
     },
     async find(raw) {

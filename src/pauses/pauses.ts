@@ -223,7 +223,7 @@ export function pauseRoutes({
         ],
         body: jsonBody(CreatePauseBody),
         answers: {
-          201: { description: "The pause. No attempt that it covers is started any more.", schema: PauseJson },
+          201: { description: "The pause. No attempt that it covers starts from then on.", schema: PauseJson },
           200: { description: "The pause that was in force already.", schema: PauseJson },
         },
         errors: ["not_found"],

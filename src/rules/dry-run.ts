@@ -54,7 +54,7 @@ export function createDryRun(
 ) {
   const open = new OpenPerAccount(
     DRY_RUNS_PER_ACCOUNT_MAX,
-    "The account tries rules already. Wait until that has ended.",
+    "The account is already trying rules. Wait until that has ended.",
   );
 
   async function* dryRun(

@@ -158,7 +158,7 @@ export function ruleRoutes(deps: WaitingDeps & { readonly ruleService: RuleServi
         summary: "Remove a rule",
         description: "Removes a rule. What it has held still awaits a decision.",
         params: RuleParams,
-        answers: { 204: { description: "There is no such rule any more.", schema: null } },
+        answers: { 204: { description: "This rule no longer exists.", schema: null } },
       }),
     );
 }

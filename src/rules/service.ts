@@ -286,7 +286,8 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       const entry = await lastEntry(caller);
       await write(caller, (stored, at) => {
         const before = entry?.seq === seq ? undone(entry, stored, at) : null;
-        if (before === null) throw new DomainError("not_found", "The rules were changed since. Look at them again.");
+        if (before === null)
+          throw new DomainError("not_found", "The rules have changed since then. Look at them again.");
         return before;
       });
     },

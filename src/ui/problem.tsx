@@ -48,7 +48,7 @@ const BY_STATUS: Readonly<Record<number, ProblemText>> = {
     title: "This page can’t be opened directly",
     next: "Open the page from the navigation. A form that was sent twice may lead here.",
   },
-  409: { title: "Not possible any more", next: "Go back and reload the page: it shows the present state." },
+  409: { title: "No longer possible", next: "Go back and reload the page: it shows the current state." },
   413: { title: "Too large", next: "Shorten what you send, at most 1 MB, and send it again." },
   421: { title: "Wrong address", next: null },
   429: { title: "Too many requests", next: "Wait a minute, then try again." },
@@ -62,8 +62,8 @@ const BY_STATUS: Readonly<Record<number, ProblemText>> = {
 /** Texts for codes that say more than their status. */
 const BY_CODE: Readonly<Partial<Record<ErrorCode, ProblemText>>> = {
   not_approvable: { title: "Already decided", next: "Open the action to see who decided, and how it ended." },
-  not_cancellable: { title: "It can’t be cancelled any more", next: "Open the action to see its present state." },
-  not_retryable: { title: "It can’t be retried", next: "Open the action to see its present state." },
+  not_cancellable: { title: "It can no longer be cancelled", next: "Open the action to see its current state." },
+  not_retryable: { title: "It can’t be retried", next: "Open the action to see its current state." },
   too_many_held: { title: "Limit reached", next: "Decide on some of the requests awaiting approval first." },
   too_many_jobs: { title: "Limit reached", next: "Wait for a bulk job to end, or stop one." },
   too_many_keys: { title: "Limit reached", next: "Revoke a key that is no longer used." },

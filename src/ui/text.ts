@@ -137,7 +137,7 @@ export function lateText({ status, run, lateResult }: Pick<Action, "status" | "r
   if (lateResult === null) return null;
   const { responseCode: code, attempt } = lateResult;
   if (lateResult.run !== run) return `Run ${lateResult.run} was answered ${code}, after it had ended.`;
-  const answer = `target answered ${code} to attempt ${attempt}, after that was closed as unknown.`;
+  const answer = `target answered ${code} to attempt ${attempt}, after it was closed as unknown.`;
   if (status === "failed") return `Failed, but the ${answer}`;
   return status === "cancelled" ? `Cancelled, but the ${answer}` : `The ${answer}`;
 }

@@ -149,7 +149,7 @@ describe("an agent's key tells no target who somebody is", () => {
         expect(fieldsOf({ [spelling]: "admin" }, hasBody, "agent")).toEqual([`headers.${spelling}`]);
       }
       const [issue] = headerIssues({ [spelling]: "admin" }, null, "agent");
-      expect(issue?.message).toContain(`by ${family} a proxy tells a target who somebody is`);
+      expect(issue?.message).toContain(`proxies use ${family} to tell a target who the user is`);
       expect(fieldsOf({ [spelling]: "admin" }, true, "owner")).toEqual([]);
     }
   });

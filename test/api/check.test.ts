@@ -41,7 +41,7 @@ describe("a check", () => {
     expect(text.issues({ email: "x", host: "a/b", key: "" })).toEqual([
       { field: "email", message: "Must be an email address." },
       { field: "host", message: "Must be a host name, with or without a port." },
-      { field: "key", message: "May not be empty." },
+      { field: "key", message: "Must not be empty." },
     ]);
   });
 
@@ -55,7 +55,7 @@ describe("a check", () => {
     [{ name: "Stripe Live" }, Type.Object({ name: credentialNameSchema }), /^Must be 1 to 63 lower-case letters/],
     [{ header: "X Y" }, CreateCredentialBody, "Is not a header name: use letters, digits and hyphens."],
     [{ scheme: "a b" }, CreateCredentialBody, "Must be one word that begins with a letter, like Token."],
-    [{ username: "a:b" }, CreateCredentialBody, "May not have a colon or control characters."],
+    [{ username: "a:b" }, CreateCredentialBody, "Must not contain a colon or control characters."],
     [{ metadata: ["a b"] }, Type.Object(FILTERS), "Must be a name of metadata, or name:value, like customer:4711."],
     [{ between: { from: "9" } }, RuleDefinition, "Must be a time of day from 00:00 to 24:00, like 09:30."],
     [{ at: "2026-03-04" }, Type.Object({ at: dateTime("") }), /^Must be a date and time with a time zone, like 2026-/],

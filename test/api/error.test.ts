@@ -46,8 +46,8 @@ describe("the error envelope", () => {
 });
 
 test("a refused method is told with those of the path, as a sentence", () => {
-  expect(new MethodNotAllowed("POST").message).toBe("This path takes POST.");
-  expect(new MethodNotAllowed("GET, HEAD, POST").message).toBe("This path takes GET, HEAD or POST.");
+  expect(new MethodNotAllowed("POST").message).toBe("This path supports only POST.");
+  expect(new MethodNotAllowed("GET, HEAD, POST").message).toBe("This path supports only GET, HEAD or POST.");
 });
 
 test("every operation under /v1 asks for a permission, and lists each error once", () => {

@@ -804,9 +804,9 @@ describe("what a requester or a target wrote, on a terminal", () => {
 });
 
 test("a refusal names its problems, and how many the service left out", () => {
-  const details = [{ field: "headers.X-A", message: "May not be empty.", code: "invalid" as const }];
+  const details = [{ field: "headers.X-A", message: "Must not be empty.", code: "invalid" as const }];
   const refusal = new OutgateError("validation_error", "Two are wrong.", { details, detailsLeftOut: 12 });
   expect(explain(refusal, "http://127.0.0.1")?.message).toBe(
-    "Two are wrong.\n  headers.X-A: May not be empty.\n  and 12 more",
+    "Two are wrong.\n  headers.X-A: Must not be empty.\n  and 12 more",
   );
 });

@@ -80,6 +80,6 @@ test("shows what agents ask for, grants and declines it", async () => {
   expect([granted.code, granted.out]).toEqual([0, `${one} is granted: key:agent may use refunds.\n`]);
   expect((await rig.call("GET", "/v1/credentials/refunds")).json["keys"]).toEqual([rig.agentId]);
   expect((await say(["credentials", "decline", two, "--reason", "No."])).out).toBe(`${two} is declined.\n`);
-  expect((await say(["credentials", "decline", two])).out).toContain("can't be answered any more");
+  expect((await say(["credentials", "decline", two])).out).toContain("can no longer be answered");
   expect((await say(["credentials", "requests"])).out).toContain("No agent waits for a credential.");
 });

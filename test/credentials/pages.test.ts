@@ -67,7 +67,9 @@ describe("the page of credentials", () => {
     expect(html).not.toContain('value="short"');
     expect(textOf(html)).toContain("lower-case letters");
     const again = await send(PATH, { ...typed, name: "stripe-live", secret: SECRET, hosts: rig.host });
-    expect(again.html).toContain('id="name-problem" class="problem small">This account has a credential stripe-live');
+    expect(again.html).toContain(
+      'id="name-problem" class="problem small">This account already has a credential named stripe-live',
+    );
   });
 
   test("replaces a secret, changes bounds, disables and deletes", async () => {
@@ -103,7 +105,7 @@ describe("the page of credentials", () => {
     const opened = { ...(await ann.hiddenOf(path)), hosts: rig.host, paths: "/v1", [`key_${rig.agentId}`]: "yes" };
     await rig.call("PATCH", "/v1/credentials/shared", { keys: [] });
     const refused = await send(path, opened, path).then(({ status, html }) => [status, textOf(html)]);
-    expect(refused).toEqual([400, expect.stringContaining("Somebody has changed this credential since you opened it")]);
+    expect(refused).toEqual([400, expect.stringContaining("Someone has changed this credential since you opened it")]);
     expect((await stored("shared"))["keys"]).toEqual([]);
     const { version = "" } = await ann.hiddenOf(path);
     expect((await send(path, { ...opened, version }, path)).status).toBe(303);

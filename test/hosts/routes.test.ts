@@ -115,10 +115,7 @@ test("for people, without script, pages set up a host and all hosts, show a refu
   await ann.send("/settings/hosts", { ...empty, version, host: "", timeout_ms: "2000" });
   // Its form was opened before somebody saved another one.
   const late = await ann.send("/settings/hosts", { ...fields, give_up_on: "" });
-  expect([late.status, textOf(await late.text())]).toEqual([
-    400,
-    expect.stringContaining("Somebody has changed these"),
-  ]);
+  expect([late.status, textOf(await late.text())]).toEqual([400, expect.stringContaining("Someone has changed these")]);
   const { json } = await app.call("GET", "/v1/hosts");
   expect(json).toMatchObject({
     data: [

@@ -323,7 +323,7 @@ describe("edit and resend", () => {
     const count = async () => (await app.call("GET", "/v1/actions?limit=100")).json.data.length;
     const before = await count();
     for (const [wrong, said] of [
-      [{ url: "http://127.0.0.1:10/" }, "kept for the same host only"],
+      [{ url: "http://127.0.0.1:10/" }, "kept only for the same host"],
       [{ headers: "X-Copy: ••••(Stripe-key,30-chars,…CDEF)" }, "can&#39;t be kept"],
       [{ url: "http://169.254.169.254/", headers: "", body: "" }, "url: "],
     ] as const) {

@@ -115,10 +115,7 @@ test("an agent tells no target who somebody is: by REST, by MCP, nor where a per
   const { id } = (await create(KEYS.agent, { approve: true })).json;
   const fields = { ...(await ann.editFieldsOf(id)), headers: "X-WebAuth-User: admin" };
   const edited = await ann.send(`/actions/${id}/edit`, fields);
-  expect([edited.status, await edited.text()]).toEqual([
-    400,
-    expect.stringContaining("tells a target who somebody is"),
-  ]);
+  expect([edited.status, await edited.text()]).toEqual([400, expect.stringContaining("tell a target who the user is")]);
   expect((await create(KEYS.owner, { headers })).status).toBe(201);
 });
 

@@ -27,7 +27,7 @@ describe("POST /v1/bulk", () => {
         const answer = await server.call("POST", "/v1/bulk", { operation: "cancel", filter });
         expect([answer.status, answer.json.error], name).toMatchObject([
           400,
-          { details: [{ field: `filter.${name}`, message: "May not be empty." }] },
+          { details: [{ field: `filter.${name}`, message: "Must not be empty." }] },
         ]);
       }
     }

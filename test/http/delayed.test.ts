@@ -105,7 +105,7 @@ describe("POST /v1/actions/{id}/send-now", () => {
     await post("/v1/pauses", { host: new URL(target.url).host });
     const { id } = (await create({})).json;
     const { message } = (await post(`/v1/actions/${id}/send-now`)).json.error;
-    expect(message).toContain("is due already, and waits for its turn or for the end of a pause;");
+    expect(message).toContain("is already due, and waits for its turn or for the end of a pause;");
     expect(target.received).toHaveLength(0);
   });
 });

@@ -95,7 +95,7 @@ describe("a form that is not taken is shown again", () => {
     await app.signedUp("taken@example.com");
     const answer = await app.form("/auth/signup", ann({ email: "Taken@example.com" }));
     expect(answer.status).toBe(409);
-    expect(problemOf(answer, "email")).toContain("Somebody has signed up with this address.");
+    expect(problemOf(answer, "email")).toContain("An account with this email address already exists.");
     expect(shownEmail(answer)).toBe("Taken@example.com");
   });
 

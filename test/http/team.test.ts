@@ -97,7 +97,7 @@ describe("an invitation", () => {
     // Bob has an account of his own.
     const own = await app.call("POST", "/auth/signup", { email: BOB, password: PASSWORD });
     expect(own.status).toBe(201);
-    expect(await (await fetch(app.url + path)).text()).toContain("This address has a login already");
+    expect(await (await fetch(app.url + path)).text()).toContain("This address already has a login");
     const wrong = await post(path, { password: "not the password" });
     expect([wrong.status, (await wrong.text()).includes("Incorrect email or password")]).toEqual([401, true]);
     expect(await (await post(path, { password: "short" })).text()).toContain('id="password-problem"');

@@ -51,7 +51,7 @@ describe("until a key or a session is proved, a body has at most 16 KiB", () => 
       expect(fits.status).toBe(400);
       const tooLarge = await post(pathOf(), as(bodyOf(BYTES_MAX + 1)), headers);
       expect(tooLarge.status).toBe(413);
-      expect(tooLarge.text).toContain("16384 bytes at most");
+      expect(tooLarge.text).toContain("at most 16384 bytes");
     }
   });
 

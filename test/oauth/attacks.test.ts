@@ -394,7 +394,7 @@ test("a person who stops to own the account while they consent connects nothing"
   });
   const browser = own.browser(cookie);
   const answer = await browser.press(await browser.open(authorizeUrl(own, newProof().challenge)));
-  expect([answer.status, (await answer.text()).includes("may not connect clients")]).toEqual([403, true]);
+  expect([answer.status, (await answer.text()).includes("can no longer connect clients")]).toEqual([403, true]);
   expect(await own.liveKeys()).toEqual([]);
 });
 

@@ -117,7 +117,7 @@ describe("where OAuth is on", () => {
     expect(page.html).not.toContain("Added to this account");
     expect(page.html).toMatch(/value="writes"[^>]* checked/);
     expect(page.html).toMatch(/name="expires_at"[^>]*value="\d{4}-/);
-    expect(page.html).toContain("A connection lasts a year at most");
+    expect(page.html).toContain("A connection lasts at most a year");
     const { headers } = page.answer;
     expect(headers.get("content-security-policy")).toContain("form-action 'self' https://client.example;");
 

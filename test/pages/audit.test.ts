@@ -50,7 +50,7 @@ const SENTENCES: readonly (readonly [said: string, ...Parameters<typeof row>])[]
   ["dana removed marcus.", "member_removed", "marcus@northwind.example"],
   ["dana left the account.", "member_left", "dana@northwind.example"],
   ["dana named the account Northwind.", "account_renamed", "", { name: "Northwind" }],
-  ["dana took the account’s name away.", "account_renamed", "", { name: null }],
+  ["dana removed the account’s name.", "account_renamed", "", { name: null }],
   ["dana signed up with a link.", "signed_up", "x", { by: "link" }],
   ["dana logged in.", "signed_in", "x"],
   ["dana logged in with the identity provider.", "signed_in", "x", { by: "oidc" }],

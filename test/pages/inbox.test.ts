@@ -105,7 +105,7 @@ describe("what a decided request has come to", () => {
         result: aResult(),
         lateResult: { ...aResult(), run: 1, attempt: 1, responseCode: 201, at: NOON },
       },
-      "Completed 200 The target answered 201 to attempt 1, after that was closed as unknown.",
+      "Completed 200 The target answered 201 to attempt 1, after it was closed as unknown.",
     ],
     [
       "broke off in its answer",

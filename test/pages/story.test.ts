@@ -44,17 +44,17 @@ describe("the sentence about an action", () => {
     [
       "failed",
       200,
-      "Failed, but the target answered 200 to attempt 1, after that was closed as unknown. It has done what was asked: a retry would send it again.",
+      "Failed, but the target answered 200 to attempt 1, after it was closed as unknown. It has done what was asked: a retry would send it again.",
     ],
     [
       "cancelled",
       201,
-      "Cancelled, but the target answered 201 to attempt 1, after that was closed as unknown. It has done what was asked: a retry would send it again.",
+      "Cancelled, but the target answered 201 to attempt 1, after it was closed as unknown. It has done what was asked: a retry would send it again.",
     ],
     [
       "failed",
       422,
-      "Failed, but the target answered 422 to attempt 1, after that was closed as unknown. Fix the fields that the target names, then edit and resend.",
+      "Failed, but the target answered 422 to attempt 1, after it was closed as unknown. Fix the fields that the target names, then edit and resend.",
     ],
   ] as const)(
     "says that it has %s although the target answered %i too late, and what that means",

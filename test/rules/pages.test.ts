@@ -171,7 +171,7 @@ describe("for people, without script, pages of rules", () => {
     await app.call("POST", "/v1/rules/reorder", { ids: [third, first, second] });
     expect((await said()).seq).toBe("");
     const stale = await send(`${PAGE}/undo`, { seq: changed.seq });
-    expect([stale.status, stale.html.includes("The rules were changed since.")]).toEqual([404, true]);
+    expect([stale.status, stale.html.includes("The rules have changed since then.")]).toEqual([404, true]);
     await app.call("PATCH", `/v1/rules/${first}`, { name: "A3" });
     await send(`${PAGE}/undo`, { seq: (await said()).seq });
     expect(await names()).toEqual([

@@ -59,7 +59,7 @@ export function receiptPage({ part = 0, now, reload, isLate = false, ...props }:
     <Layout title={`Receipt: ${callText(action)}`} isStandalone>
       <article class="paper">
         {isLate ? (
-          <Problem text="Your decision did not count: this request was decided before, or the link is not valid any more." />
+          <Problem text="Your decision did not count: this request was decided before, or the link is no longer valid." />
         ) : null}
         <header class="paper-head">
           <div class="between">

@@ -64,9 +64,9 @@ export function editPage(props: EditPageProps, fields: EditedFields, typed: Form
         ) : null}
         <p class="quiet small">
           {[...state.values.values()].some((text) => text.includes(MASK))
-            ? "Values masked as •••• are sent as they are stored while their masks and the host stay. "
+            ? "Values masked as •••• are sent as they are stored, as long as you change neither their masks nor the host. "
             : ""}
-          Retries, callback, metadata and the other options are those of the original.
+          Retries, callback, metadata and the other options stay as in the original.
         </p>
         <div class="buttons">
           <Button>{action.approve ? "Create, to be approved" : "Send as a new action"}</Button>

@@ -161,7 +161,7 @@ function nothingFound({ user, query, cursor, searchedUntil, baseUrl }: ActionsPr
       <EmptyState icon="search" title="No match yet">
         <p>
           {searchedUntil === null
-            ? "No action of this page matches."
+            ? "No action on this page matches."
             : sentence`No action since ${time(searchedUntil)} matches.`}{" "}
           Select Older to search further back.
         </p>

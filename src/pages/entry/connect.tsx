@@ -106,7 +106,10 @@ function Allowed({ typed, credentials }: { readonly typed: FormState; readonly c
         label="Which credentials can it use?"
         boxes={credentials.map((one) => [one, one])}
       />
-      <LimitFields typed={typed} note="A connection lasts a year at most, also without an end. Then connect again." />
+      <LimitFields
+        typed={typed}
+        note="A connection lasts at most a year, even without an end. After that, connect again."
+      />
     </>
   );
 }

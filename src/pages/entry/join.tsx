@@ -81,7 +81,7 @@ function JoinForm({ path, state, user, email, isKnown }: JoinProps) {
       knownEmail={email}
       button={isKnown ? "Log in and join" : "Create login and join"}
     >
-      {isKnown ? <p class="quiet">This address has a login already. Log in to join.</p> : null}
+      {isKnown ? <p class="quiet">This address already has a login. Log in to join.</p> : null}
     </EntryForm>
   );
 }

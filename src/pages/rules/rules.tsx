@@ -393,7 +393,7 @@ export function rulePages(deps: PageDeps) {
   const undo = answer(async ({ person, form }) => {
     await ruleService.undo(person.caller, Number(form.get("seq")));
     return RULES_PATH;
-  }, changedSince("The rules were changed since. Look at them again."));
+  }, changedSince("The rules have changed since then. Look at them again."));
   const move = answer<ById>(async ({ person, params: { id }, form }) => {
     authorize(person.caller, "manage");
     const isUp = form.get("direction") === "up";

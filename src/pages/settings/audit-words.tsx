@@ -60,7 +60,7 @@ export const PHRASE_GROUPS = {
     member_removed: ({ subject }, { address }) => sentence`removed ${address(subject)}`,
     member_left: () => "left the account",
     account_renamed: ({ detail: { name } }) =>
-      typeof name === "string" ? sentence`named the account ${named(name)}` : "took the account’s name away",
+      typeof name === "string" ? sentence`named the account ${named(name)}` : "removed the account’s name",
   },
   Logins: {
     signed_up: ({ detail: { by } }) => `signed up${by === "link" ? " with a link" : ""}`,

@@ -53,14 +53,14 @@ function Result({ signed, wrong_signature: wrong, verifies }: CallbackTestJson) 
 /** What the answer to a wrong signature says about the receiver. */
 function verdictOn({ response_code: code, error }: CallbackTestJson["signed"], verifies: boolean | null) {
   if (verifies === null) {
-    const text = `Whether the receiver verifies signatures can’t be told. To the wrong one: ${error ?? ""} It should answer with 401.`;
+    const text = `It is not clear whether the receiver verifies signatures. To the wrong one: ${error ?? ""} It should answer with 401.`;
     return ["wait", text] as const;
   }
   if (verifies)
     return ["good", `The receiver verifies signatures: it refused the wrong one with ${code ?? ""}.`] as const;
   return [
     "bad",
-    `The receiver does not verify signatures: it took a callback with a wrong one (${code ?? ""}). Anybody can forge callbacks to it.`,
+    `The receiver does not verify signatures: it accepted a callback with a wrong one (${code ?? ""}). Anyone can forge callbacks to it.`,
   ] as const;
 }
 

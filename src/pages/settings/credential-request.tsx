@@ -162,9 +162,7 @@ function requestFacts(request: SeenCredentialRequest, isOwner: boolean, now: Dat
         ]}
       />
       {host.split(".").some((label) => label.startsWith("xn--")) ? (
-        <Notice tone="bad">
-          Letters that can pass for others are in the host. Compare it with the one that you know.
-        </Notice>
+        <Notice tone="bad">The host contains letters that look like others. Compare it with the host you know.</Notice>
       ) : null}
     </section>
   );
@@ -195,7 +193,7 @@ async function answerForms(deps: PageDeps, user: Person, request: SeenCredential
       )}
       <Card id="grant" title="Fill in the credential">
         <p class="quiet">
-          {untrusted(agent)} may use it at once, and learns its name alone. What it has suggested is filled in: check
+          {untrusted(agent)} can use it at once, and learns only its name. What it has suggested is filled in: check
           where the secret may go.
         </p>
         <CREDENTIAL_FORM.Form

@@ -59,7 +59,7 @@ const KIND_HINTS: Readonly<Record<CredentialKind, string>> = {
 const SECRET_FIELD = {
   type: "password",
   autocomplete: "new-password",
-  hint: "Stored encrypted. Nobody reads it back.",
+  hint: "Stored encrypted. No one can read it back.",
 } as const;
 
 const BOUND_FIELDS = {

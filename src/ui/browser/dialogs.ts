@@ -54,7 +54,7 @@ function sentBy({ form, disabled }: HTMLButtonElement): string | null {
 function showChanged(): void {
   openDialog(
     focusedHeading("This has changed"),
-    make("p", "Nothing was sent, because it is not what you were asked about any more. Look at it again."),
+    make("p", "Nothing was sent, because it has changed since you were asked. Look at it again."),
     make("div", make("button", "Back")),
   );
 }
