@@ -182,12 +182,24 @@ export function createRuleService({ clock, ids, store }: AppContext, known: Know
       throw new Error("A dry run ended without a result.");
     },
 
-    /** Adds a rule at the end, or before another one. Throws `validation_error`. */
-    async add(caller: Caller, definition: RuleDefinition, before: string | null): Promise<PlacedRule> {
-      const id = ids.rule(clock.now());
+    /**
+     * Adds a rule at the end, or before another one. `isForm`: returns an equal rule in that place, as a form may be sent twice. Throws
+     * `validation_error`.
+     */
+    async add(caller: Caller, definition: RuleDefinition, before: string | null, isForm = false): Promise<PlacedRule> {
+      let id = ids.rule(clock.now());
       const rows = await write(caller, (stored, at) => {
         const place = before === null ? stored.length : stored.findIndex((row) => row.id === before);
         const row = newRow(caller, checked(definition), at, id);
+        const previous = stored[place - 1];
+        if (
+          isForm &&
+          previous !== undefined &&
+          differingMembers(ruleDefinition(previous), ruleDefinition(row)).length === 0
+        ) {
+          id = previous.id;
+          return null;
+        }
         if (place === -1) throw invalidField("before", "There is no such rule.");
         return stored.toSpliced(place, 0, row);
       });

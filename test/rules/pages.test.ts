@@ -95,6 +95,9 @@ describe("for people, without script, pages of rules", () => {
     const made = await send(PAGE, { ...FIELDS, [`key_${key.id}`]: "yes" });
     const [stored] = await rules();
     expect([made.status, made.to]).toEqual([303, `${PAGE}#${stored?.id ?? ""}`]);
+    // A double click is one rule.
+    expect((await send(PAGE, { ...FIELDS, [`key_${key.id}`]: "yes" })).to).toBe(made.to);
+    expect(await rules()).toHaveLength(1);
     expect(stored).toMatchObject({ ...ALL, keys: [key.id], version: 1, changed_by: "user:ann@example.com" });
     const text = wordsOf(await ann.pageOf(PAGE));
     expect(text).toContain(

@@ -364,7 +364,7 @@ export function rulePages(deps: PageDeps) {
     async ({ person, form }) => {
       if (form.get(TRY_FIELD) !== undefined) return tried(person, form, null);
       const { definition, before } = ruleIn(form);
-      const { row } = await ruleService.add(person.caller, definition, before);
+      const { row } = await ruleService.add(person.caller, definition, before, true);
       return `${RULES_PATH}#${row.id}`;
     },
     ({ person }, typed) => ruleFormPage(deps, person, { typed, row: null }),
