@@ -207,7 +207,7 @@ describe("what only the client of an agent has approved", () => {
   });
 });
 
-test("a rule that another node has just written holds a delayed call, and a call whose first attempt was not sent", async () => {
+test("a rule that another node has just written holds a delayed call, one in a queue, and one whose first attempt was not sent", async () => {
   await using folder = await temporaryFolder();
   const shared = new SharedStore(folder.path);
   const options = { env: { ...NODES_ENV, RETRY_BASE_MS: "100" }, clock: new FakeClock() };
@@ -217,7 +217,11 @@ test("a rule that another node has just written holds a delayed call, and a call
   await using other = await openEngine({ ...options, sender, wrapStore: shared.of(1) });
   const tried = (await other.actionService.create(agentOf(other), requestFor({}))).action;
   await other.saw(tried.id, { status: "pending", attempts: 1 });
+  const { pause } = await other.pauseService.pause(other.owner, { keyId: null, reason: null });
+  const queued = (await other.actionService.create(agentOf(other), requestFor({}))).action;
   await rule(one);
+  await other.pauseService.resume(other.owner, pause.id);
+  await other.saw(queued.id, { status: "awaiting_approval", attempts: 0 });
   options.clock.advance(200);
   await other.saw(tried.id, { status: "awaiting_approval", attempts: 1 });
   options.clock.advance(MINUTE_MS);
