@@ -46,7 +46,7 @@ const LOG_PAGES_MORE = 50;
 type FileMode = "write" | "read" | "shared" | "alone";
 
 /** A database file that this process has open. */
-export interface OwnFile extends DbConnection {
+interface OwnFile extends DbConnection {
   /** Whether something has cut the log, so that it lacks what the file lacks too. */
   isLogCut(): boolean;
   /** Copies what only the log has into the file; false: somebody who reads still needs a part of it. */

@@ -209,7 +209,7 @@ export async function takeDatabase(connection: DbConnection, settings: LockSetti
  * it. If the database gives no answer, calls are refused until a renewal is answered. By then, what was sent before is
  * committed or never will be, so reading a row shows how its write ended.
  */
-export class FencedConnection implements DbConnection {
+class FencedConnection implements DbConnection {
   readonly dialect = sqliteDialect;
   readonly #connection: DbConnection;
   readonly #settings: LockSettings;

@@ -28,7 +28,7 @@ export interface PostgresPool extends DbConnection {
 }
 
 /** Runs one query. `isLong`: without a deadline, as long as the server's machine is reachable. */
-export type Run = (text: string, options?: { readonly isLong: boolean }) => Promise<readonly Row[]>;
+type Run = (text: string, options?: { readonly isLong: boolean }) => Promise<readonly Row[]>;
 
 /** Sends a query without waiting for its answer. */
 export type Send = (text: string, values: readonly string[]) => void;
@@ -532,12 +532,12 @@ export function faultIn(error: unknown): DatabaseFault | StoreUnavailable {
 }
 
 /** Whether the prepared statement is missing or another has its name, since a pooler lends connections of others. */
-export function isOfPooler(error: unknown): boolean {
+function isOfPooler(error: unknown): boolean {
   return /^(26000|42P05)$/.test(sqlStateOf(error));
 }
 
 /** Whether a prepared statement's result type has changed with the tables. A new connection prepares it anew. */
-export function isOutdated(error: unknown): boolean {
+function isOutdated(error: unknown): boolean {
   // Not by the message, which is in the server's language.
   return sqlStateOf(error) === "0A000" && error instanceof DatabaseError && error.routine === "RevalidateCachedQuery";
 }
@@ -548,7 +548,7 @@ export function isBeyondConnections(error: unknown): boolean {
 }
 
 /** Whether it failed only because an earlier statement of its transaction did. */
-export function isAftermath(error: unknown): boolean {
+function isAftermath(error: unknown): boolean {
   return sqlStateOf(error) === "25P02";
 }
 

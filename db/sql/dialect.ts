@@ -69,7 +69,7 @@ export interface Dialect {
 }
 
 /** A list, or the placeholder of one. */
-export type ListSql = Placeholder | readonly unknown[];
+type ListSql = Placeholder | readonly unknown[];
 
 /** The lane of an action, as SQL. */
 export interface LaneSql {

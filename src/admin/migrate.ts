@@ -2,16 +2,20 @@ import { rmSync } from "node:fs";
 import { migratedMarkOf } from "../../db/libsql/inspect.ts";
 import { DatabaseFault, reasonOf } from "../../db/sql/errors.ts";
 import { StoreUnavailable } from "../core/store.ts";
-import { copyRows, type OnProgress, type VerifiedTable, verifyRows } from "../../db/transfer/copy.ts";
 import {
+  copyRows,
+  type OnProgress,
+  type VerifiedTable,
+  verifyRows,
   analyzeCopy,
   finishTransfer,
   startTransfer,
   TransferDone,
   type TransferStart,
   openTransferTarget,
-} from "../../db/transfer/target.ts";
-import { openTransferSource, type TransferSource } from "../../db/transfer/source.ts";
+  openTransferSource,
+  type TransferSource,
+} from "../../db/transfer.ts";
 import { migratePostgres } from "../../db/postgres/migrate.ts";
 import type { Config } from "../config/config.ts";
 import { databaseFault, isPostgresUrl } from "../config/values.ts";

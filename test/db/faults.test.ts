@@ -15,7 +15,7 @@ import { checkLog, DatabaseUnreadable, logProblem } from "../../db/libsql/inspec
 import { openFile } from "../../db/libsql/file.ts";
 import { copyDatabase } from "../../db/backup.ts";
 import { openAdminStore, sizeOfFile } from "../../db/open.ts";
-import { openTransferSource } from "../../db/transfer/source.ts";
+import { openTransferSource } from "../../db/transfer.ts";
 import type { Store } from "../../src/core/store.ts";
 import { quickestOf } from "../support/core.ts";
 import { aCreation } from "../support/factory.ts";

@@ -18,7 +18,7 @@ import { dirname, join } from "node:path";
 import { copyDatabase } from "../../db/backup.ts";
 import { DatabaseInUse, lockFile, migratedMarkOf } from "../../db/libsql/inspect.ts";
 import { openAdminStore } from "../../db/open.ts";
-import { openTransferSource } from "../../db/transfer/source.ts";
+import { openTransferSource } from "../../db/transfer.ts";
 import { StoreLost } from "../../src/core/store.ts";
 import { ACCOUNT, aCreation } from "../support/factory.ts";
 import { openStoreAt, openStoreOf, temporaryFolder } from "../support/store.ts";

@@ -4,9 +4,17 @@ import { getTableConfig } from "drizzle-orm/sqlite-core";
 import { openFile } from "../../db/libsql/file.ts";
 import { openPostgresStore } from "../../db/postgres/store.ts";
 import { tables as DESCRIBED } from "../../db/tables.ts";
-import { copyRows, type TransferReport, verifyRows } from "../../db/transfer/copy.ts";
-import { openTransferSource, TRANSFER_TABLES, type TransferSource } from "../../db/transfer/source.ts";
-import { finishTransfer, openTransferTarget, startTransfer } from "../../db/transfer/target.ts";
+import {
+  copyRows,
+  type TransferReport,
+  verifyRows,
+  openTransferSource,
+  TRANSFER_TABLES,
+  type TransferSource,
+  finishTransfer,
+  openTransferTarget,
+  startTransfer,
+} from "../../db/transfer.ts";
 import { TRANSFER_BYTES_MAX } from "../../src/core/limits.ts";
 import { checkMasterKey } from "../../src/crypto/secrets.ts";
 import { NOON } from "../support/factory.ts";
