@@ -9,9 +9,8 @@ import { codeOf } from "./sql/errors.ts";
 const BUSY_MS = 5_000;
 
 /**
- * Copies a consistent snapshot of a database into a new file, compacted and without a log, even while a service writes to it.
- * Throws if the new file exists, the disk is full, or the copy is damaged. The service goes on meanwhile, and its log grows
- * until the copy is done.
+ * Copies a consistent snapshot of a database into a new file, compacted and without a log, even while a service writes to it. Throws if the new
+ * file exists, the disk is full, or the copy is damaged. The service goes on meanwhile, and its log grows until the copy is done.
  */
 export function copyDatabase(path: string, to: string): void {
   const real = singlePathOf(path);

@@ -134,9 +134,8 @@ export interface AdminStore {
 }
 
 /**
- * Opens a database for a few small writes, even while a service has it open. Each write is one short transaction, for which the
- * service waits as for any lock. Nothing is created or migrated. Throws an error for the operator if there is no database yet,
- * or one of another version.
+ * Opens a database for a few small writes, even while a service has it open. Each write is one short transaction, for which the service waits as
+ * for any lock. Nothing is created or migrated. Throws an error for the operator if there is no database yet, or one of another version.
  */
 export async function openAdminStore(url: string, authToken: string | null): Promise<AdminStore> {
   const connection = await openMigrated(url, authToken);

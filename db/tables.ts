@@ -460,9 +460,8 @@ export function describeTables(dialect: typeof SQLITE) {
     ),
 
     /**
-     * Rejected requests and their repetitions ('asked'), kept for 24 hours, so that a request is repeated twice at most.
-     * `digest` identifies the request; `similar` also matches requests that differ only in ids, query and body. It is empty in
-     * rows of older versions.
+     * Rejected requests and their repetitions ('asked'), kept for 24 hours, so that a request is repeated twice at most. `digest` identifies the
+     * request; `similar` also matches requests that differ only in ids, query and body. It is empty in rows of older versions.
      */
     rejections: table(
       "rejections",

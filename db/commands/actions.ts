@@ -339,21 +339,11 @@ export const apply = listCommand(
     return list.map((one) => written.has(one));
   },
   {
-    locks: ({
-      accountId,
-      keyId,
-      retaken,
-      request,
-      budget,
-      grant,
-      decider,
-      counts: added,
-      givesBack,
-    }): readonly Lock[] => [
-      ...(grant === null ? [] : [accountLock(accountId)]),
-      ...(decider === null ? [] : [createLock(accountId)]),
-      ...added.map(({ ruleId, subject }) => countLock(ruleId, subject)),
-      ...givesBack.map(([ruleId, subject]) => countLock(ruleId, subject)),
+    locks: ({ accountId, keyId, retaken, request, budget, ...one }): readonly Lock[] => [
+      ...(one.grant === null ? [] : [accountLock(accountId)]),
+      ...(one.decider === null ? [] : [createLock(accountId)]),
+      ...one.counts.map(({ ruleId, subject }) => countLock(ruleId, subject)),
+      ...one.givesBack.map(([ruleId, subject]) => countLock(ruleId, subject)),
       ...(retaken === null ? [] : [keyLock(accountId, "dedupe", retaken.key)]),
       ...(request === null ? [] : [limitLock(accountId, keyId)]),
       ...(budget === null ? [] : [limitLock(accountId, budget.keyId)]),

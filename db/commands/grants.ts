@@ -46,6 +46,8 @@ export async function addGrants(tx: Tx, rows: readonly Values[]): Promise<void> 
 
 const ID_PLACE = GRANTS.columns.indexOf("id");
 
+const APPROVERS = MEMBER_ROLES.filter((role) => mayDo(role, "approve"));
+
 /** The person or the live key that made a grant, if they may approve. */
 const MAKER = qb
   .select({ id: members.personId })
@@ -54,10 +56,7 @@ const MAKER = qb
     and(
       eq(members.accountId, grants.accountId),
       eq(members.personId, grants.createdById),
-      inArray(
-        members.role,
-        MEMBER_ROLES.filter((role) => mayDo(role, "approve")),
-      ),
+      inArray(members.role, APPROVERS),
     ),
   );
 const MAKER_KEY = qb

@@ -63,18 +63,15 @@ const KEY = { accountId: "text", keyId: "text", rejectedAfter: "number" } as con
 const REQUEST = { ...KEY, digest: "text" } as const;
 
 /** The condition that an entry is of this key and still counts. */
-function isOfKey({
-  accountId,
-  keyId,
-  rejectedAfter,
-}: Readonly<Record<"accountId" | "keyId", string | Placeholder> & Record<"rejectedAfter", Date | Placeholder>>) {
+function isOfKey(accountId: string | Placeholder, keyId: string | Placeholder, rejectedAfter: Date | Placeholder) {
   return and(hasValues(rejections, { accountId, keyId }), gt(rejections.at, rejectedAfter));
 }
 
 /** The newest entries of a request. */
 const ofRequest = (kind: "rejected" | "asked", limit: number) =>
   prepare(REQUEST, (arg) => {
-    const isRequest = and(hasValues(rejections, { digest: arg.digest, kind }), isOfKey(arg));
+    const isCounted = isOfKey(arg.accountId, arg.keyId, arg.rejectedAfter);
+    const isRequest = and(hasValues(rejections, { digest: arg.digest, kind }), isCounted);
     return qb.select({ at: rejections.at }).from(rejections).where(isRequest).orderBy(desc(rejections.at)).limit(limit);
   });
 
@@ -82,8 +79,11 @@ const REJECTED = ofRequest("rejected", 1);
 const REPEATED = ofRequest("asked", REPEATS_PER_REJECTION_MAX);
 
 /** The number of entries of a key, up to its limit, and the time of the oldest. */
-const COUNT_OF_KEY = prepare(KEY, (arg) => {
-  const ofKey = qb.select({ at: rejections.at }).from(rejections).where(isOfKey(arg));
+const COUNT_OF_KEY = prepare(KEY, ({ accountId, keyId, rejectedAfter }) => {
+  const ofKey = qb
+    .select({ at: rejections.at })
+    .from(rejections)
+    .where(isOfKey(accountId, keyId, rejectedAfter));
   const counted = ofKey.orderBy(rejections.at).limit(REJECTIONS_PER_KEY_MAX).as("counted");
   const since = sql<Date | null>`min(${counted.at})`.mapWith(rejections.at).as("since");
   return qb.select({ count: count().as("count"), since }).from(counted);
@@ -232,9 +232,7 @@ export function createRejectionStore({ reader, writer }: StoreAccess): Rejection
       const entries = qb
         .select({ kind, at, by, reason, actionId, run: rejections.run })
         .from(rejections)
-        .where(
-          and(eq(rejections.digest, digest), isOfKey({ accountId, keyId, rejectedAfter: rejectionWindowStart(now) })),
-        );
+        .where(and(eq(rejections.digest, digest), isOfKey(accountId, keyId, rejectionWindowStart(now))));
       const isFirst = and(hasValues(timeline, { actionId: id, run }), inArray(timeline.type, ["created", "retried"]));
       const first = qb.select({ detail: timeline.detail }).from(timeline).where(isFirst);
       const [rows, event] = await Promise.all([
@@ -251,7 +249,7 @@ export function createRejectionStore({ reader, writer }: StoreAccess): Rejection
     async similar({ accountId, keyId, digest, similar }, now) {
       const isSimilar = and(
         hasValues(rejections, { similar, kind: "rejected" }),
-        isOfKey({ accountId, keyId, rejectedAfter: rejectionWindowStart(now) }),
+        isOfKey(accountId, keyId, rejectionWindowStart(now)),
       );
       const isOther = and(isSimilar, ne(rejections.digest, digest));
       return countRows(reader, rejections, isOther, SIMILAR_REJECTIONS_COUNTED_MAX);

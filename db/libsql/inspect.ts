@@ -1,7 +1,4 @@
-/**
- * What is looked at before a database file is opened: its path, its lock, and whether it and its log are sound. Errors are for the
- * operator.
- */
+/** What is looked at before a database file is opened: its path, its lock, and whether it and its log are sound. Errors are for the operator. */
 import { Database } from "bun:sqlite";
 import {
   accessSync,
@@ -33,9 +30,8 @@ const CHECKED_BYTES_MAX = 128 * 1_048_576;
 const CHECKED_LOG_BYTES_MAX = 64 * 1_048_576;
 
 /**
- * Checks a file through a read-only connection before it is opened for writing. Throws `DatabaseUnreadable` for a damaged or
- * truncated file, or one without its log, which stays untouched so that it can be recovered. In larger files, only the size and the list of tables are
- * checked.
+ * Checks a file through a read-only connection before it is opened for writing. Throws `DatabaseUnreadable` for a damaged or truncated file, or
+ * one without its log, which stays untouched so that it can be recovered. In larger files, only the size and the list of tables are checked.
  */
 export function inspectFile(path: string): void {
   checkLog(path);

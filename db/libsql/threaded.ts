@@ -158,9 +158,8 @@ function isForLackOfRoom(error: unknown): boolean {
 }
 
 /**
- * Opens a file on a full disk, where SQLite has no room for the shared memory of its log. Reads keep that memory in the heap,
- * and each write tries `open`, which opens the file as usual once there is room. If the file can't even be read, throws
- * `cause`, or that it is damaged.
+ * Opens a file on a full disk, where SQLite has no room for the shared memory of its log. Reads keep that memory in the heap, and each write
+ * tries `open`, which opens the file as usual once there is room. If the file can't even be read, throws `cause`, or that it is damaged.
  */
 function openOnFullDisk(path: string, open: () => Promise<DbConnection>, cause: unknown): DbConnection {
   let current = openAlone(path, cause);

@@ -139,9 +139,8 @@ export function createHintSender(sender: string): (send: Send) => void {
 }
 
 /**
- * Listens for hints of other nodes' commits, over its own connection, and connects again if that is lost or the server stops
- * answering. Null if hints would not arrive: behind a pooler, which lends a connection to others after each transaction, or if
- * the database has no LISTEN.
+ * Listens for hints of other nodes' commits, over its own connection, and connects again if that is lost or the server stops answering. Null if
+ * hints would not arrive: behind a pooler, which lends a connection to others after each transaction, or if the database has no LISTEN.
  */
 export function createListen(config: ClientConfig, sender: string, times = TIMES): ClusterStore["listen"] {
   const { pingMs, retryMs, answerMs } = times;

@@ -1,7 +1,4 @@
-/**
- * PostgreSQL: connections, transactions over them, and last what their errors mean. `tx.ts` runs a command, and `queries.ts` has what is
- * sent.
- */
+/** PostgreSQL: connections, transactions over them, and last what their errors mean. `tx.ts` runs a command, and `queries.ts` has what is sent. */
 import type { Duplex } from "node:stream";
 import { Client, type ClientConfig, DatabaseError, type QueryResult } from "pg";
 import { afterRunning, systemClock } from "../../src/core/clock.ts";

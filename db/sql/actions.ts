@@ -62,7 +62,7 @@ import type { Reader, Row } from "./dialect.ts";
 import { isConstraint } from "./errors.ts";
 import { createHeldReads } from "./held.ts";
 import { createLists } from "./list.ts";
-import { createActionQueue, createQueueReads } from "./queue.ts";
+import { createActionQueue } from "./queue.ts";
 import { all, bytesOfAction, eachValue, hasRow, hasValues, prepare, qb } from "./read.ts";
 import {
   ACTION_COLUMNS,
@@ -83,10 +83,8 @@ import {
 export function createActionStore(db: ActionAccess): ActionStore {
   const { reader, writer } = db;
   const { isOneOf, itemsOf, placeIn, indexedBy } = reader.dialect;
-  const queue = createActionQueue(db);
   return {
-    ...queue,
-    ...createQueueReads(reader, queue),
+    ...createActionQueue(db),
     ...createLists(db),
     ...createHeldReads(db),
     create: (creation) => createAction(db, creation),
@@ -316,17 +314,8 @@ async function applyChange(db: ActionAccess, write: ChangeWrite): Promise<boolea
   return true;
 }
 
-function actionChange({
-  change,
-  at,
-  outbox: notifications,
-  audit,
-  rejection,
-  budget,
-  grant,
-  counts = [],
-  decider = null,
-}: ChangeWrite): ActionWrite {
+function actionChange(write: ChangeWrite): ActionWrite {
+  const { change, at, audit, grant = null, decider = null } = write;
   const { before, after, events } = change;
   const { id, accountId, keyId, run } = after;
   const response = responseToKeep(change);
@@ -341,22 +330,22 @@ function actionChange({
     expected: before.revision,
     ...writtenRow(change, at),
     retaken: retaken === null ? null : { key: retaken, createdAt: before.createdAt.getTime() },
-    request: rejection ?? null,
-    budget: budget ?? null,
+    request: write.rejection ?? null,
+    budget: write.budget ?? null,
     response: response === null ? null : valuesOf(RESPONSES.columns, { ...response, actionId: id }),
     trims: response !== null && mayHaveTooMany(response),
     audit: audit === undefined ? null : auditRow(audit),
     grant:
-      grant === undefined || grant === null
+      grant === null
         ? null
         : valuesOf(GRANTS.columns, { ...grant, vary: JSON.stringify(grant.vary), max: JSON.stringify(grant.max) }),
-    counts,
+    counts: write.counts ?? [],
     decider:
       decider?.of === "link"
         ? { of: "link", decision: decider.decision, endsAt: decider.expiresAt.getTime() }
         : decider,
     givesBack: givesBack(change),
-    ...sideRows(after, at, events, notifications),
+    ...sideRows(after, at, events, write.outbox),
   };
 }
 

@@ -144,10 +144,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
 
 const UNKNOWN_REASON = "it could not be used";
 
-/**
- * Why the database is unavailable, for the operator. It quotes nothing of the error, since messages of libraries contain
- * addresses and names.
- */
+/** Why the database is unavailable, for the operator. It quotes nothing of the error, since messages of libraries contain addresses and names. */
 export function reasonOf(error: unknown): string {
   const texts: string[] = [];
   let at = error;

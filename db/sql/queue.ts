@@ -83,7 +83,10 @@ import {
   type UnreadableRow,
 } from "./rows.ts";
 
-export function createActionQueue(db: ActionAccess): Queue<Action> {
+/** The queue of actions, and reads of what waits in it. */
+export function createActionQueue(
+  db: ActionAccess,
+): Queue<Action> & Pick<ActionStore, "firstDueAt" | "waiting" | "scheduledRetries"> {
   const { reader, seal, written } = db;
   const parse = (row: Row) => actionOf(row, seal);
   const fromMemory: FromMemory<Action> = (id, revision, lease) => {
@@ -127,6 +130,57 @@ export function createActionQueue(db: ActionAccess): Queue<Action> {
         if (left.length > 0 || last === undefined || last.id === from.id) return left;
         from = last;
       }
+    },
+    async firstDueAt() {
+      const [heads, paused] = await Promise.all([queue.lanes(null, DUE_LANES_SCANNED_MAX), readPaused(reader)]);
+      const due = heads.filter((head) => !isHeldBack(paused, pausingSubjects(head)));
+      return due.length === 0 ? null : new Date(Math.min(...due.map(({ dueAt }) => dueAt.getTime())));
+    },
+    async waiting() {
+      const counts: Partial<Record<ActionStatus, number>> = {};
+      // Each status has a partial index, so no other rows are read.
+      for (const status of ["pending", "active", "awaiting_approval"] as const) {
+        counts[status] = await countSome(reader, actions, sql.raw(`status = '${status}'`));
+      }
+      return counts;
+    },
+    // Reads only columns of the queue's index: to reach others, SQLite would read past bodies of a megabyte.
+    async scheduledRetries(ofAccount, now) {
+      const { host, dueAt, status } = actions;
+      const s = qb
+        .select({ host, dueAt })
+        .from(actions)
+        .where(and(sql`${status} = 'pending'`, eq(actions.accountId, ofAccount)))
+        .orderBy(host)
+        .limit(PENDING_SCAN_ROWS_MAX)
+        .as("s");
+      const timeOf = (condition: SQL) =>
+        sql<Date | null>`min(case when ${condition} then ${s.dueAt} end)`.mapWith(dueAt);
+      const nextAt = timeOf(gt(s.dueAt, now));
+      const ofHost = {
+        host: s.host,
+        pending: count().as("pending"),
+        later: sql<number>`count(*) filter (where ${gt(s.dueAt, now)})`.as("later"),
+        dueSince: timeOf(lte(s.dueAt, now)).as("due_since"),
+        nextAt: nextAt.as("next_at"),
+      };
+      const rows = await all(reader, qb.select(ofHost).from(s).groupBy(s.host).orderBy(nextAt));
+      const total = (member: "later" | "pending") => rows.reduce((sum, row) => sum + row[member], 0);
+      const [later, pending] = [total("later"), total("pending")];
+      const dueSince = rows.flatMap((row) => row.dueSince?.getTime() ?? []);
+      // Leaves out times that were altered to no date.
+      const hosts = rows.flatMap((row) =>
+        row.nextAt === null || Number.isNaN(row.nextAt.getTime())
+          ? []
+          : [{ host: row.host, count: row.later, nextAt: row.nextAt }],
+      );
+      return {
+        count: later,
+        due: pending - later,
+        dueSince: dueSince.length === 0 ? null : new Date(Math.min(...dueSince)),
+        isCut: pending === PENDING_SCAN_ROWS_MAX,
+        hosts: hosts.slice(0, RETRY_HOSTS_SHOWN_MAX),
+      };
     },
   };
 }
@@ -311,66 +365,6 @@ function largeOf(bytes: unknown): number {
 async function countSome(reader: Reader, table: typeof actions | typeof outbox, condition: SQL): Promise<number> {
   await nextTurn();
   return countRows(reader, table, condition, METRIC_COUNT_MAX);
-}
-
-/** Reads what waits in the queue of actions. See `ActionStore`. */
-export function createQueueReads(
-  reader: Reader,
-  queue: Pick<Queue<Action>, "lanes">,
-): Pick<ActionStore, "firstDueAt" | "waiting" | "scheduledRetries"> {
-  return {
-    async firstDueAt() {
-      const [heads, paused] = await Promise.all([queue.lanes(null, DUE_LANES_SCANNED_MAX), readPaused(reader)]);
-      const due = heads.filter((head) => !isHeldBack(paused, pausingSubjects(head)));
-      return due.length === 0 ? null : new Date(Math.min(...due.map(({ dueAt }) => dueAt.getTime())));
-    },
-    async waiting() {
-      const counts: Partial<Record<ActionStatus, number>> = {};
-      // Each status has a partial index, so no other rows are read.
-      for (const status of ["pending", "active", "awaiting_approval"] as const) {
-        counts[status] = await countSome(reader, actions, sql.raw(`status = '${status}'`));
-      }
-      return counts;
-    },
-    // Reads only columns of the queue's index: to reach others, SQLite would read past bodies of a megabyte.
-    async scheduledRetries(accountId, now) {
-      const { host, dueAt, status } = actions;
-      const s = qb
-        .select({ host, dueAt })
-        .from(actions)
-        .where(and(sql`${status} = 'pending'`, eq(actions.accountId, accountId)))
-        .orderBy(host)
-        .limit(PENDING_SCAN_ROWS_MAX)
-        .as("s");
-      const timeOf = (condition: SQL) =>
-        sql<Date | null>`min(case when ${condition} then ${s.dueAt} end)`.mapWith(dueAt);
-      const nextAt = timeOf(gt(s.dueAt, now));
-      const ofHost = {
-        host: s.host,
-        pending: count().as("pending"),
-        later: sql<number>`count(*) filter (where ${gt(s.dueAt, now)})`.as("later"),
-        dueSince: timeOf(lte(s.dueAt, now)).as("due_since"),
-        nextAt: nextAt.as("next_at"),
-      };
-      const rows = await all(reader, qb.select(ofHost).from(s).groupBy(s.host).orderBy(nextAt));
-      const total = (member: "later" | "pending") => rows.reduce((sum, row) => sum + row[member], 0);
-      const [later, pending] = [total("later"), total("pending")];
-      const dueSince = rows.flatMap((row) => row.dueSince?.getTime() ?? []);
-      // Leaves out times that were altered to no date.
-      const hosts = rows.flatMap((row) =>
-        row.nextAt === null || Number.isNaN(row.nextAt.getTime())
-          ? []
-          : [{ host: row.host, count: row.later, nextAt: row.nextAt }],
-      );
-      return {
-        count: later,
-        due: pending - later,
-        dueSince: dueSince.length === 0 ? null : new Date(Math.min(...dueSince)),
-        isCut: pending === PENDING_SCAN_ROWS_MAX,
-        hosts: hosts.slice(0, RETRY_HOSTS_SHOWN_MAX),
-      };
-    },
-  };
 }
 
 const PAYLOAD = prepare({ id: "text" }, (arg) =>

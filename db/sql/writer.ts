@@ -1,7 +1,4 @@
-/**
- * Group commit: collects commands (`commands/command.ts`), has the connection run them in one transaction, and gives each caller its
- * result.
- */
+/** Group commit: collects commands (`commands/command.ts`), has the connection run them in one transaction, and gives each caller its result. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterRunning, type Clock, sleep, systemClock } from "../../src/core/clock.ts";
 import {
@@ -84,10 +81,9 @@ export class Writer {
   }
 
   /**
-   * Runs a command in one transaction with other waiting writes, under its locks, and returns its result after the commit.
-   * Rejects with `StoreBusy` if the queue is full, with `StoreUnavailable` if the database is unavailable, or with what the
-   * command throws; a command that throws writes nothing. Settles within the time limit of a commit. After a timeout, its
-   * writes may have been committed, or may still be.
+   * Runs a command in one transaction with other waiting writes, under its locks, and returns its result after the commit. Rejects with
+   * `StoreBusy` if the queue is full, with `StoreUnavailable` if the database is unavailable, or with what the command throws; a command that
+   * throws writes nothing. Settles within the time limit of a commit. After a timeout, its writes may have been committed, or may still be.
    */
   run<Args extends readonly unknown[], Result>(command: Command<Args, Result>, ...args: Args): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
