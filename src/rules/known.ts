@@ -189,7 +189,7 @@ export function createKnownRules(
     const isLate = !isSentAtOnce(action, now);
     if (isLate && cluster !== null) await reloadAccount(action.accountId);
     // A hold that a grant lifted holds again once the grant was ended.
-    const ungranted = isLate && (await isUngranted(action));
+    const ungranted = await isUngranted(action);
     const before = ungranted || !wasJudged(action, isLate) ? await judgeAgain(action, now, ungranted) : null;
     const isStopped = before !== null && before.effect !== "count";
     if (!isStopped && ungranted && isHeldBy(action.creator.hold, action)) {

@@ -229,30 +229,33 @@ test("a rule that another node has just written holds a delayed call, one in a q
   expect(sender.sent).toHaveLength(1);
 });
 
-test("what waited while the clock was set back meets the rules and the ends of grants that came since", async () => {
-  const sender = answering(answered(200));
-  await using engine = await openEngine({ sender });
-  const { actionService, owner, services } = engine;
-  const agent = { ...agentOf(engine), hold: "writes" } as const;
-  const { id } = (await actionService.create(agent, requestFor({}))).action;
-  await actionService.approve(owner, id, null, undefined, { minutes: 600, calls: 2 });
-  await engine.saw(id, { status: "completed" });
-  const { pause } = await services.pauseService.pause(owner, { keyId: null, reason: null });
-  const refused = (await actionService.create(owner, requestFor({}))).action;
-  const held = (await actionService.create(agent, requestFor({}))).action;
-  expect(held).toMatchObject({ status: "pending", policy: { by: "grant" } });
+test.each([60, 0])(
+  "what waited while the clock was set back by %d minutes meets the rules and ends of grants since",
+  async (back) => {
+    const sender = answering(answered(200));
+    await using engine = await openEngine({ sender });
+    const { actionService, owner, services } = engine;
+    const agent = { ...agentOf(engine), hold: "writes" } as const;
+    const { id } = (await actionService.create(agent, requestFor({}))).action;
+    await actionService.approve(owner, id, null, undefined, { minutes: 600, calls: 2 });
+    await engine.saw(id, { status: "completed" });
+    const { pause } = await services.pauseService.pause(owner, { keyId: null, reason: null });
+    const refused = (await actionService.create(owner, requestFor({}))).action;
+    const held = (await actionService.create(agent, requestFor({}))).action;
+    expect(held).toMatchObject({ status: "pending", policy: { by: "grant" } });
 
-  engine.clock.jump(-60 * MINUTE_MS);
-  const [grant] = await services.grantService.list(owner);
-  await services.grantService.end(owner, grant?.id ?? "");
-  const when = 'key.role == "owner"';
-  await rule(engine, { effect: "refuse", when });
-  await services.pauseService.resume(owner, pause.id);
-  engine.clock.advance(2 * MINUTE_MS);
-  await engine.saw(held.id, { status: "awaiting_approval", attempts: 0 });
-  await engine.saw(refused.id, { status: "cancelled", attempts: 0 });
-  expect(sender.sent).toHaveLength(1);
-});
+    engine.clock.jump(-back * MINUTE_MS);
+    const [grant] = await services.grantService.list(owner);
+    await services.grantService.end(owner, grant?.id ?? "");
+    const when = 'key.role == "owner"';
+    await rule(engine, { effect: "refuse", when });
+    await services.pauseService.resume(owner, pause.id);
+    engine.clock.advance(back * 2_000);
+    await engine.saw(held.id, { status: "awaiting_approval", attempts: 0 });
+    await engine.saw(refused.id, { status: "cancelled", attempts: 0 });
+    expect(sender.sent).toHaveLength(1);
+  },
+);
 
 test("what a rule refuses when its time comes is a hit of it, as refused, and what it can't decide on as held", async () => {
   await using engine = await openEngine();
