@@ -1,9 +1,12 @@
 import type { DatabaseSize, FileStore } from "../core/store.ts";
 import { formatSize } from "../core/action.ts";
-import { DAY_MS, SIZE_DAYS_DEFAULT } from "../core/limits.ts";
+import { DAY_MS } from "../core/limits.ts";
 import type { Config } from "../config/config.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Caller } from "../core/roles.ts";
+
+/** Retention for which the size is estimated if none is set. */
+const SIZE_DAYS_DEFAULT = 30;
 
 /** The size of the database file, and the retention for which `deletableBytes` is estimated. */
 export interface ServerSize extends DatabaseSize {

@@ -14,7 +14,6 @@ import {
   MESSAGE_TIMEOUT_MS,
   REMIND_MINUTES_MAX,
   REMIND_MINUTES_MIN,
-  URL_TAIL_CHARS,
 } from "../core/limits.ts";
 import type { DeliveryResult } from "../core/notification.ts";
 import { authorize, type Caller } from "../core/roles.ts";
@@ -27,6 +26,9 @@ import { testMessage } from "../mail/messages.ts";
 import { type Mailer, messageError, NO_MAILER } from "../mail/mailer.ts";
 import type { AppContext } from "../runtime/app-context.ts";
 import { createMessageLimit } from "../runtime/message-limit.ts";
+
+/** The last characters of a channel's URL, which are shown. */
+const URL_TAIL_CHARS = 4;
 
 const kindMember = t.choice(
   CHANNEL_KINDS,

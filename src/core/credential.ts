@@ -1,9 +1,12 @@
 import { type CachedSettingsStore, AccountCache } from "./account-settings.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { Actor, Role, Caller } from "./roles.ts";
-import { CREDENTIAL_ALERT_MS } from "./limits.ts";
+import { DAY_MS } from "./limits.ts";
 import type { HttpMethod } from "./target.ts";
 import type { CredentialAlert, NewNotification } from "./notification-events.ts";
+
+/** How long before its end people are notified. */
+const CREDENTIAL_ALERT_MS = 7 * DAY_MS;
 
 /** Where a credential may go. */
 export interface CredentialBounds {

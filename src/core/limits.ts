@@ -1,6 +1,6 @@
 /**
  * Every bound of the service, by subject. Numbers that limit growth belong here and nowhere else, so that one file shows
- * what the service never exceeds.
+ * what the service never exceeds. A number of another kind that one file uses is in that file.
  */
 
 const SECOND_MS = 1_000;
@@ -209,8 +209,6 @@ export const LOOK_ALIKE_VALUE_CHARS_MAX = 200;
 /** The most that one page of a review shows. One request always fits, and further ones are on the next page. */
 export const REVIEW_BYTES_MAX = 65_536;
 export const REVIEW_SELECTED_MAX = 200;
-/** Differing fields up to which look-alikes are rows of a table. Beyond it, each is a block. */
-export const REVIEW_COLUMNS_MAX = 4;
 /** Decided requests that a page of the inbox reads at a time, each whole. */
 export const DECIDED_READ_AT_ONCE_MAX = 8;
 /** Lines and characters shown of a body whose request the address does not name. A button says so. */
@@ -226,8 +224,6 @@ export const JSON_TREE_LINES_MAX = 600;
 /** Nodes of a tree whose request the address does not name. */
 export const JSON_BEGINNING_NODES_MAX = 150;
 export const JSON_BEGINNING_CHARS_MAX = 16_384;
-/** Items of a JSON list that are unfolded at first. */
-export const JSON_ITEMS_OPEN_MAX = 20;
 /** Keys that the inbox lists with their held actions, longest waiting first. */
 export const HELD_REQUESTERS_SHOWN_MAX = 20;
 export const BYTES_SHOWN_MAX = 4_096;
@@ -292,8 +288,6 @@ export const OVERVIEW_ACCOUNTS_MAX = 1_000;
 /** The busiest hosts and keys, and failing hosts, that an overview lists. */
 export const OVERVIEW_NAMES_SHOWN_MAX = 10;
 export const FAILING_HOSTS_SHOWN_MAX = 10;
-/** Failing hosts on the page. Others are in the table of hosts. */
-export const FAILING_HOSTS_DRAWN_MAX = 5;
 /** Pending actions of an account that the overview scans, and hosts that it shows of their retries. */
 export const PENDING_SCAN_ROWS_MAX = 10_000;
 export const RETRY_HOSTS_SHOWN_MAX = 10;
@@ -516,8 +510,6 @@ export const MESSAGE_TIMEOUT_MS = 10 * SECOND_MS;
 /** Messages to channels in flight: in all, and of one account to one channel. */
 export const MESSAGES_IN_FLIGHT_MAX = 32;
 export const MESSAGES_PER_CHANNEL_MAX = 2;
-/** The last characters of a channel's URL, which are shown. */
-export const URL_TAIL_CHARS = 4;
 /** Pause between two channel tests of an account, and its tests within an hour. */
 export const CHANNEL_TEST_EVERY_MS = SECOND_MS;
 export const CHANNEL_TESTS_PER_HOUR_MAX = 30;
@@ -561,8 +553,6 @@ export const CREATE_WAIT_MS = 100;
 export const CREATE_WAIT_MS_MAX = 1_000;
 /** Creates of a process that wait at a time. */
 export const CREATES_WAITING_MAX = 512;
-/** Share of a host's slots, rounded down, reserved for the account's keys without a slot there: two of 64. */
-export const HOST_RESERVE_SHARE = 1 / 32;
 /** Rows of one claim, and their bytes. One always fits. */
 export const CLAIM_ROWS_MAX = 256;
 export const CLAIM_BYTES_MAX = 524_288;
@@ -643,8 +633,6 @@ export const SUBJECT_ID_CHARS = 6;
 
 /** Timeout of a database call. Its caller gets 503. */
 export const STORE_CALL_MS_MAX = 4 * SECOND_MS;
-/** A timer that rings so much later was held up with the whole process. */
-export const STALL_MS_MIN = SECOND_MS / 2;
 /** Shorter, so that the outage is known before callers that wait for a commit get an error and try again. */
 export const REMOTE_CALL_MS_MAX = STORE_CALL_MS_MAX - 200;
 /** Shorter still: PostgreSQL's own bound for a statement, and for a transaction of a frozen process. */
@@ -695,8 +683,6 @@ export const FREE_PAGES_KEPT = 1_024;
 export const FREE_PAGES_KEPT_PART = 10;
 /** Actions read to estimate what retention would free. */
 export const SIZE_SAMPLE_ROWS = 300;
-/** Retention for which the size is estimated if none is set. */
-export const SIZE_DAYS_DEFAULT = 30;
 /** Encrypted texts in one commit of a rotation of the master key: at most 5 MB. */
 export const RESEAL_ROWS_MAX = 200;
 /** Texts listed that could not be decrypted. The rest is counted. */
@@ -782,8 +768,6 @@ export const KEEP_ALIVE_MS = 10 * SECOND_MS;
 
 export const RECEIPT_RELOAD_SECONDS_MIN = 2;
 export const RECEIPT_RELOAD_SECONDS_MAX = 60;
-/** A receipt reloads after this fraction (1/20) of the time since the last change, within the bounds above. */
-export const RECEIPT_RELOAD_SHARE = 20;
 
 // Documentation, which needs no login
 
@@ -821,7 +805,6 @@ export const LOG_KEPT_BYTES_MAX = 1_048_576;
 export const TRANSFER_ROWS_MAX = 500;
 export const TRANSFER_BYTES_MAX = 4 * MEGABYTE;
 export const TRANSFER_CALL_MS_MAX = MINUTE_MS;
-export const TRANSFER_REPORT_MS = SECOND_MS;
 
 // Rules
 
@@ -854,8 +837,6 @@ export const BUDGET_DECIMALS_MAX = 9;
 export const BUDGET_DIGITS_MAX = 30;
 export const BUDGET_COUNT_MAX = 1_000_000;
 export const BUDGET_MINUTES_MAX = 10_080;
-/** Counts of a sliding window, one for each part of it. */
-export const BUDGET_WINDOW_PARTS = 60;
 /** How long counts are kept after their window, since nodes' clocks differ and an action may be cancelled later. */
 export const BUDGET_KEPT_MS = 2 * DAY_MS;
 /** Comparisons with earlier rules, and of their lists and paths, to find rules that never apply: about 30 ms. */
@@ -912,12 +893,8 @@ export const ECHO_PARTS_PER_TURN = 8_192;
 /** For the search of one answer, waiting included. Begins at the deadline of the attempt at the latest, so that its claim still holds. */
 export const ECHO_MS_MAX = LEASE_GRACE_MS - LEASE_WRITE_MS;
 export const CREDENTIAL_TEST_BODY_CHARS_MAX = 4_096;
-/** From this many characters on, people see a secret's last four. */
-export const CREDENTIAL_HINT_FROM_CHARS = 16;
 /** Characters of the signed text, and of the header's value. */
 export const CREDENTIAL_TEMPLATE_CHARS_MAX = 500;
-/** How long before its end people are notified. */
-export const CREDENTIAL_ALERT_MS = 7 * DAY_MS;
 /** How long notifications about an end are remembered: longer than one is sent. */
 export const CREDENTIAL_ALERTS_KEPT_MS = 30 * DAY_MS;
 export const CREDENTIAL_USE_DAYS = 7;
@@ -973,15 +950,11 @@ export const OAUTH_DOCUMENTS_PER_ACCOUNT_MAX = 2;
 export const OAUTH_CONSENT_MS_MAX = 10 * MINUTE_MS;
 export const OAUTH_CODE_MS_MAX = MINUTE_MS;
 export const OAUTH_ACCESS_TOKEN_MS_MAX = HOUR_MS;
-export const OAUTH_CONNECTION_DAYS = 90;
 /** A connection without an end needs consent again after this time. */
 export const OAUTH_CONNECTION_MS_MAX = 365 * DAY_MS;
 
-// The command line, the demo and the palette of the pages
+// The command line and the palette of the pages
 
-/** Failed actions newer than this are counted beside the navigation. */
-export const NAV_FAILING_MS = DAY_MS;
 export const LOGIN_FILE_BYTES_MAX = 4_096;
 export const PALETTE_ACTIONS_MAX = 6;
 export const PALETTE_TEXT_CHARS_MAX = 200;
-export const DEMO_SETTLE_MS_MAX = 30 * SECOND_MS;

@@ -11,7 +11,6 @@ import {
 import { DomainError, invalidField, invalidFields, type Issue, notFound, accountFull } from "../core/domain-error.ts";
 import {
   AUDITED_KEYS_MAX,
-  CREDENTIAL_HINT_FROM_CHARS,
   CREDENTIAL_USE_DAYS,
   CREDENTIALS_MAX,
   KEYS_LISTED_MAX,
@@ -41,6 +40,9 @@ import type { OutboundRequest, Sender } from "../outbound/sender.ts";
 import type { ActivePauses } from "../pauses/pauses.ts";
 import { maskResponseHeaders, maskText } from "../receipts/masking.ts";
 import { readHeaders } from "../receipts/response-headers.ts";
+
+/** From this many characters on, people see a secret's last four. */
+const CREDENTIAL_HINT_FROM_CHARS = 16;
 
 /** How often a change is tried if others change the credential first. */
 const TRIES_MAX = 5;

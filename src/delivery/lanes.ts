@@ -1,17 +1,13 @@
-import {
-  CLAIM_AHEAD_MS,
-  CREATE_WAIT_MS,
-  CREATE_WAIT_MS_MAX,
-  HOST_RESERVE_SHARE,
-  LANES_MAX,
-  LARGE_ROW_BYTES,
-} from "../core/limits.ts";
+import { CLAIM_AHEAD_MS, CREATE_WAIT_MS, CREATE_WAIT_MS_MAX, LANES_MAX, LARGE_ROW_BYTES } from "../core/limits.ts";
 import { type HostLimits, NO_LIMITS } from "../core/host-settings.ts";
 import type { LaneHead, LaneName, NextRow } from "../core/store.ts";
 import { type NodeShare, WHOLE_SHARE } from "../runtime/membership.ts";
 import { Alarms, NEVER } from "./alarms.ts";
 import { Group, HostGroup, accountHostName, accountKeyName, Lane, laneName } from "./lane.ts";
 import { forgetIdle, TokenBucket } from "./token-bucket.ts";
+
+/** Share of a host's slots, rounded down, reserved for the account's keys without a slot there: two of 64. */
+const HOST_RESERVE_SHARE = 1 / 32;
 
 /** How much may be in flight at a time. */
 export interface SlotLimits {

@@ -2,7 +2,7 @@ import type { Action, Approval } from "../client/api.ts";
 import type { Caller, MemberRole } from "../core/roles.ts";
 import { createClient, type OutgateClient } from "../client/client.ts";
 import { OutgateError } from "../client/transport.ts";
-import { DEMO_SETTLE_MS_MAX, MINUTE_MS } from "../core/limits.ts";
+import { MINUTE_MS } from "../core/limits.ts";
 import type { Paint } from "../observability/terminal.ts";
 import type { TravelClock } from "./clock.ts";
 import {
@@ -17,6 +17,8 @@ import {
   type Step,
 } from "./day.ts";
 import type { TargetOutage } from "./target.ts";
+
+const DEMO_SETTLE_MS_MAX = 30_000;
 
 export interface DemoService {
   readonly url: string;

@@ -7,7 +7,6 @@ import { namesRule } from "../core/action-policy.ts";
 import {
   RECEIPT_RELOAD_SECONDS_MAX,
   RECEIPT_RELOAD_SECONDS_MIN,
-  RECEIPT_RELOAD_SHARE,
   RECEIPT_ATTEMPTS_MAX,
   RECEIPT_ROWS_MAX,
   TIMELINE_ROWS_MAX,
@@ -21,6 +20,9 @@ import { maskedTimeline } from "./masked-action.ts";
 import { type MaskedAction, type SeenAction, seenWith } from "./seen-action.ts";
 import { TimelineItemJson } from "../api/list-schemas.ts";
 import { actionJson, timelineItem } from "./action-json.ts";
+
+/** A receipt reloads after this fraction (1/20) of the time since the last change, within the bounds of `limits.ts`. */
+const RECEIPT_RELOAD_SHARE = 20;
 
 /** The content of a receipt, not yet masked, without the names of those who decided. */
 interface Receipt {

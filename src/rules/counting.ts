@@ -1,12 +1,15 @@
 import { usedBodyMember } from "../core/body.ts";
 import { PLAIN_NUMBER, unitsIn } from "../core/decimal.ts";
 import type { Issue } from "../core/domain-error.ts";
-import { BUDGET_KEPT_MS, BUDGET_WINDOW_PARTS, DAY_MS, HOUR_MS, MINUTE_MS } from "../core/limits.ts";
+import { BUDGET_KEPT_MS, DAY_MS, HOUR_MS, MINUTE_MS } from "../core/limits.ts";
 import type { RuleCount } from "../core/account-rules.ts";
 import { isZone, NO_ZONE, type Period, periodAt } from "../core/zones.ts";
 import { compileValue, ExpressionError } from "./expression.ts";
 import { type CallFacts, INEXACT, type KeyFacts, type RuledRequest, Undecidable } from "./facts.ts";
 import type { RuleDefinition } from "./schemas.ts";
+
+/** Counts of a sliding window, one for each part of it. */
+const BUDGET_WINDOW_PARTS = 60;
 
 /** What a rule counts, and up to which limit. The rule applies to calls that go beyond it. */
 export interface Counter {

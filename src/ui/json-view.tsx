@@ -1,10 +1,12 @@
 /** @jsxImportSource hono/jsx */
 import type { Child } from "hono/jsx";
-import { JSON_ITEMS_OPEN_MAX } from "../core/limits.ts";
 import { prettyPrint } from "../core/json.ts";
 import type { JsonNode, JsonRest } from "../core/json-tree.ts";
 import { UntrustedBlock, untrusted } from "./parts.tsx";
 import { counted } from "./text.ts";
+
+/** Items of a JSON list that are unfolded at first. */
+const JSON_ITEMS_OPEN_MAX = 20;
 
 /** The page of a whole body. */
 export interface WholePage {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EXIT, UsageError, type Io } from "../io.ts";
 import { serve } from "../../app.ts";
-import { DAY_MS, TRANSFER_REPORT_MS } from "../../core/limits.ts";
+import { DAY_MS } from "../../core/limits.ts";
 import { StoreLost } from "../../core/store.ts";
 import { TravelClock } from "../../demo/clock.ts";
 import { demoBeginning, demoText, playDay, type DemoService } from "../../demo/play.ts";
@@ -22,6 +22,8 @@ import { systemClock } from "../../core/clock.ts";
 import { encodeId, systemIds } from "../../core/ids.ts";
 import { rotateKey, type RotatedKey } from "../../admin/rotate-key.ts";
 import { migrateToPostgres, type Migrated } from "../../admin/migrate.ts";
+
+const TRANSFER_REPORT_MS = 1_000;
 
 /** `outgate serve`: runs the service with the settings of the environment. */
 export async function runService({ env }: Io): Promise<void> {

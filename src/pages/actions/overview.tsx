@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import Type from "typebox";
 import type { Child } from "hono/jsx";
-import { COUNTED_MAX, DAY_MS, FAILING_HOSTS_DRAWN_MAX, HOUR_MS, OVERVIEW_RANGES } from "../../core/limits.ts";
+import { COUNTED_MAX, DAY_MS, HOUR_MS, OVERVIEW_RANGES } from "../../core/limits.ts";
 import { type OverviewRange, RANGE_NAMES, slotLengthMs } from "../../core/activity.ts";
 import { mayDo, type Viewer, roleViewer } from "../../core/roles.ts";
 import { OverviewParameters, RANGE_DEFAULT, type OverviewAnswer } from "../../events/overview.ts";
@@ -27,6 +27,9 @@ import { counted, duration, number, type PageUser } from "../../ui/text.ts";
 import { queryCheck } from "../../api/check.ts";
 import { withoutEmpty } from "../../http/body.ts";
 import { personPages, type PageDeps } from "../frame/page-deps.ts";
+
+/** Failing hosts on the page. Others are in the table of hosts. */
+const FAILING_HOSTS_DRAWN_MAX = 5;
 
 const VIEWS = ["charts", "table"] as const;
 

@@ -13,7 +13,6 @@ import {
   type RequestGroup,
 } from "../../approvals/look-alikes.ts";
 import { maskedFacts } from "../../approvals/facts.ts";
-import { REVIEW_COLUMNS_MAX } from "../../core/limits.ts";
 import { hiddenValuesText } from "../../receipts/masked-action.ts";
 import { BEGINNING, type PageBody, pageBody } from "../../ui/body-view.tsx";
 import { bodyPath } from "../../ui/request.tsx";
@@ -25,6 +24,9 @@ import { ago, untrusted } from "../../ui/parts.tsx";
 import { AskedRequest, FactList, HeldByRules, type HeldRequest, Risks } from "./decision.tsx";
 import { counted, number, type PageUser, waitingText } from "../../ui/text.ts";
 import type { SeenAction } from "../../receipts/seen-action.ts";
+
+/** Differing fields up to which look-alikes are rows of a table. Beyond it, each is a block. */
+const REVIEW_COLUMNS_MAX = 4;
 
 /** Requests that somebody selected to decide together. */
 export interface Review {

@@ -1,7 +1,7 @@
 /** @jsxImportSource hono/jsx */
 import { HTTP_STATUS } from "../../api/errors.ts";
 import { DomainError } from "../../core/domain-error.ts";
-import { DAY_MS, NAME_CHARS_MAX, OAUTH_CONNECTION_DAYS } from "../../core/limits.ts";
+import { DAY_MS, NAME_CHARS_MAX } from "../../core/limits.ts";
 import { mayDo, type Role, roleViewer } from "../../core/roles.ts";
 import { endOfHost } from "../../mail/chat-messages.ts";
 import { createRoutes } from "../../http/operation.ts";
@@ -19,6 +19,9 @@ import { KEY_FORM, keyMembersIn, LimitFields } from "../settings/new-key.tsx";
 import type { BridgedResponse } from "../../oauth/bridge.ts";
 import { goesOnPage } from "./oidc.tsx";
 import { maskedActor } from "../../receipts/masked-action.ts";
+
+/** The end that the form suggests. */
+const OAUTH_CONNECTION_DAYS = 90;
 
 /** The defaults of the form: a person must approve every write. */
 const NEW_CONNECTION = { hold: "writes", scope: "own", loop_brake: "yes" } as const;

@@ -2,7 +2,7 @@ import { HTTP_STATUS } from "../../api/errors.ts";
 import { checkFilters } from "../../api/list-schemas.ts";
 import type { Check } from "../../api/check.ts";
 import type { ExportActions } from "../../actions/export.ts";
-import { NAV_FAILING_MS } from "../../core/limits.ts";
+import { DAY_MS } from "../../core/limits.ts";
 import { DomainError } from "../../core/domain-error.ts";
 import { type Caller, roleViewer } from "../../core/roles.ts";
 import { type Form, readForm } from "../../http/body.ts";
@@ -18,6 +18,9 @@ import type { NavBadges } from "../../ui/text.ts";
 import { answers, EMPTY_FORM } from "./forms.ts";
 import { isKeptField, KEPT_NOTE, noteIn } from "./kept-note.ts";
 import { logInPage, withNext } from "./log-in.tsx";
+
+/** Failed actions newer than this are counted beside the navigation. */
+const NAV_FAILING_MS = DAY_MS;
 
 /** What pages are made with: the services, and what else the HTTP server is made with. */
 export interface PageNeeds extends RouteServices, Pick<AppContext, "clock" | "ids" | "log"> {
