@@ -369,10 +369,10 @@ function nextStep(
     return "The action was rejected. Tell your person, with decided_by and decision_reason; send it again only if they ask for it, with a reason, and at most twice in 24 hours.";
   }
   if (decision === "cancelled") {
-    return "Somebody cancelled the action. Tell your person, with decided_by and decision_reason; send it again only if they ask for it.";
+    return "Someone cancelled the action. Tell your person, with decided_by and decision_reason; send it again only if they ask for it.";
   }
   if (decision === "unanswered")
-    return "Nobody decided in time, and the request was not sent. Tell your person before you retry.";
+    return "No one decided in time, and the request was not sent. Tell your person before you retry.";
   return reader.hasWaited === true && !isTerminal(action.status) ? NOT_ENDED : null;
 }
 

@@ -223,7 +223,7 @@ const invitationMembers = {
 
 const InvitationJson = t.answerObject("Invitation", "An invitation that was not accepted yet, without its link.", {
   ...invitationMembers,
-  void: t.yesNo("Whether its link lets nobody in, because its maker may no longer manage the account.", false),
+  void: t.yesNo("Whether its link lets no one in, because its maker may no longer manage the account.", false),
 });
 
 export const InvitationListJson = t.answerObject("InvitationList", "The open invitations of the account.", {
@@ -276,7 +276,7 @@ export function invitationRoutes({ invitationService }: { readonly invitationSer
       operation({
         operationId: "createInvitation",
         permission: "manage",
-        summary: "Invite somebody to the account; the link is shown once",
+        summary: "Invite someone to the account; the link is shown once",
         description: "Invites a person. Only this response shows the link.",
         notes: [
           "It works once, for this address, for seven days.",

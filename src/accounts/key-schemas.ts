@@ -120,7 +120,7 @@ const keyMembers = {
   last_used_at: t.nullable(t.dateTime("When it was last used, to the minute.")),
   created_by: t.nullable(t.plainText("Who created it; null: that is not known.", "user:ann@example.com")),
   revoked_at: t.nullable(t.dateTime("When it was revoked; null: it is live.")),
-  revoked_by: t.nullable(t.plainText("Who revoked it; null: nobody, or that is not known.", "user:ann@example.com")),
+  revoked_by: t.nullable(t.plainText("Who revoked it; null: no one, or that is not known.", "user:ann@example.com")),
   ...limitMembers,
 };
 

@@ -59,10 +59,10 @@ export function createSignUpGate(
 
     /** At a start: stops the accounts that signed up, if sign-ups are closed now. Returns a notice for the operator. */
     async enforce(): Promise<string> {
-      if (signUps === "open") return "Anybody who reaches this service may sign up: SIGNUPS is open.";
+      if (signUps === "open") return "Anyone who reaches this service may sign up: SIGNUPS is open.";
       const reason = await closedBy();
       if (reason === null) {
-        return "Anybody on this machine may sign up, until a key of the first account has a hold, or APPROVERS or AGENT_APPROVAL=off is set.";
+        return "Anyone on this machine may sign up, until a key of the first account has a hold, or APPROVERS or AGENT_APPROVAL=off is set.";
       }
       await accounts.stopOthers({ at: clock.now(), reason: STOPPED_REASON });
       return closedNotice(accounts, reason);

@@ -81,7 +81,7 @@ function requireDone(caller: Caller, change: MemberChange): void {
   if (change === "done") return;
   throw new DomainError(
     "last_owner",
-    "This person is the only owner of the account. Make somebody else an owner first.",
+    "This person is the only owner of the account. Make someone else an owner first.",
   );
 }
 

@@ -63,7 +63,7 @@ const callHeaders = t.stringMap(
       `- Names are unique regardless of case; names and values have at most ${HEADERS_BYTES_MAX} bytes in all.`,
       "- `content-type`: with body or json, `application/json` or `application/*+json`; with form its own type; with text and base64 neither.",
       "- Refused are headers of message framing, of the connection and of Outgate itself: host, date, content-length, content-encoding, transfer-encoding, connection, keep-alive, te, trailer, upgrade, expect, via, forwarded, accept-encoding, cdn-loop, http2-settings, x-real-ip, x-http-method, x-http-method-override, x-method-override, x-original-url, x-rewrite-url, and names that begin with proxy-, sec-, webhook-, x-forwarded- or x-outgate-.",
-      "- Refused for a key with the role agent are headers by which a proxy tells a target who somebody is, such as x-remote-user, x-authentik-* or cf-access-* (but cf-access-client-id and cf-access-client-secret, which log a client in).",
+      "- Refused for a key with the role agent are headers by which a proxy tells a target who someone is, such as x-remote-user, x-authentik-* or cf-access-* (but cf-access-client-id and cf-access-client-secret, which log a client in).",
     ].join("\n"),
   ].join("\n\n"),
   t.describedOnly({

@@ -39,7 +39,7 @@ export const ANSWER_HEADERS = {
     "Sets or clears the session cookie of the pages for people. It does not authenticate under /v1.",
     "outgate_session=0123456789abcdef; Path=/; HttpOnly; SameSite=Lax; Max-Age=604800",
   ),
-  "Cache-Control": plainText("Nobody may cache the response.", "no-store", { pattern: "^(private, )?no-store$" }),
+  "Cache-Control": plainText("No one may cache the response.", "no-store", { pattern: "^(private, )?no-store$" }),
   "Content-Disposition": plainText(
     "Browsers save the response as a file of this name.",
     'attachment; filename="actions.csv"',

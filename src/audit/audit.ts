@@ -105,7 +105,7 @@ const AuditEntryJson = t.answerObject("AuditEntry", "One entry of the audit log.
   seq: t.positive("Increasing number, with gaps.", 4711),
   at: t.dateTime("When it happened."),
   account_id: t.plainText("The account.", "acc_01kjwa5v00e7v8c9x2m4n6p8qr"),
-  actor: t.plainText("Who did it; anonymous: somebody whose sign-in failed.", "user:ann@example.com"),
+  actor: t.plainText("Who did it; anonymous: someone whose sign-in failed.", "user:ann@example.com"),
   kind: t.choice(AUDIT_KINDS, "What was done.", "key_revoked"),
   subject: t.plainText(
     "What it was done to: the id of an action, key or pause, an origin, or an address; empty: the account, or every origin.",

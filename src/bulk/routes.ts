@@ -42,7 +42,7 @@ export const StartBulkBody = t.requestObject(
       t.integer(
         0,
         BULK_ACTIONS_MAX,
-        "Refuse the job if more match by now: the `matching` of the dry run that somebody saw.",
+        "Refuse the job if more match by now: the `matching` of the dry run that someone saw.",
         17,
       ),
     ),
@@ -86,7 +86,7 @@ export const BulkJobJson = t.answerObject("BulkJob", "An operation on many actio
   reason: t.nullable(t.plainText("Why; null: none was given.", "The target is up again.")),
   status: t.choice(
     BULK_STATUSES,
-    "running; finished: every action had its turn; stopped: by somebody, or by Outgate.",
+    "running; finished: every action had its turn; stopped: by someone, or by Outgate.",
     "running",
   ),
   matching: t.quantity("How many actions it covers.", 17),
@@ -96,7 +96,7 @@ export const BulkJobJson = t.answerObject("BulkJob", "An operation on many actio
   created_by: t.plainText("Who began it.", "key:ops"),
   finished_at: t.nullable(t.dateTime("When it ended; null: it runs.")),
   stopped_by: t.nullable(
-    t.plainText("Who stopped it; system: whoever started it lost the right to. Null: nobody.", "user:ann@example.com"),
+    t.plainText("Who stopped it; system: whoever started it lost the right to. Null: no one.", "user:ann@example.com"),
   ),
 });
 

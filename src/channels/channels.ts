@@ -39,7 +39,7 @@ const kindMember = t.choice(
 const minutes = t.integer(
   REMIND_MINUTES_MIN,
   REMIND_MINUTES_MAX,
-  "Minutes after which the question is repeated once, if nobody has decided.",
+  "Minutes after which the question is repeated once, if no one has decided.",
   30,
 );
 

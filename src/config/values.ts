@@ -61,7 +61,7 @@ function inUrl(address: string): string {
 export const proxyFault: FindFault = (value) => {
   const range = parseRange(value);
   if (range === null) return "has an entry that is not an address range (no bits may be set behind the prefix)";
-  return range.prefix === 0 ? "has an entry that holds every address: anybody could then write any" : null;
+  return range.prefix === 0 ? "has an entry that holds every address: anyone could then write any" : null;
 };
 
 export function proxyMatcher(entries: readonly string[]): (address: string) => boolean {

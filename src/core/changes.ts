@@ -192,7 +192,7 @@ interface HeldRun {
 /** Cancels a run that has awaited approval for too long. Null: the run is no longer held, or its time is not over. */
 export function expire(action: Action, { run, heldAt, hoursMax }: HeldRun, now: Date): Change | null {
   if (!isHeldIn(action, run) || now.getTime() < heldAt.getTime() + hoursMax * HOUR_MS) return null;
-  return cancelBySystem(action, `Nobody decided within ${hoursMax === 1 ? "an hour" : `${hoursMax} hours`}.`, now);
+  return cancelBySystem(action, `No one decided within ${hoursMax === 1 ? "an hour" : `${hoursMax} hours`}.`, now);
 }
 
 /** Cancels in the name of the service, which is no rejection. */

@@ -56,7 +56,7 @@ const suggested = {
 
 export const AskCredentialBody = t.requestObject(
   "AskCredential",
-  "A credential that somebody else fills in.",
+  "A credential that someone else fills in.",
   {
     host: t.hostSchema("The host to call, with its port unless it is the default one."),
     reason: Type.Refine(
@@ -227,7 +227,7 @@ function requestRefusal(asked: Extract<AskedCredential, { kind: "full" | "daily"
       : ["This account", CREDENTIAL_REQUESTS_PENDING_MAX];
   return new DomainError(
     "too_many_held",
-    `${whose} has ${count} requests for credentials that nobody has answered. Wait until an owner answers some.`,
+    `${whose} has ${count} requests for credentials that no one has answered. Wait until an owner answers some.`,
   );
 }
 
@@ -276,7 +276,7 @@ export const CredentialRequestJson = t.answerObject(
     key_id: t.plainText("The key that asked.", "key_01kjwa5v00e7v8c9x2m4n6p8qr"),
     created_by: t.plainText("Who asked.", "key:agent"),
     created_at: t.dateTime("When it was asked for."),
-    expires_at: t.dateTime("From then on nobody can answer."),
+    expires_at: t.dateTime("From then on no one can answer."),
     decided_by: t.nullable(t.plainText("Who answered.", "user:ann@example.com")),
     decided_at: t.nullable(t.dateTime("When it was answered.")),
     decision_reason: t.nullable(t.plainText("Why it was declined.", "Use the sandbox.")),

@@ -190,7 +190,7 @@ export async function dropBody({ request, chunked }: Unneeded, clock: Clock): Pr
 /** Drops the body of a request that may wait: a sender could drip it for ever. Throws `unavailable`. */
 export async function dropBodyFirst(unneeded: Unneeded, clock: Clock): Promise<void> {
   if (await dropBody(unneeded, clock)) return;
-  throw new DomainError("unavailable", "Too many requests have bodies that nobody needs. Send this one without.");
+  throw new DomainError("unavailable", "Too many requests have bodies that no one needs. Send this one without.");
 }
 
 async function dropRest(reader: Reader, ready: Promise<unknown>, clock: Clock) {

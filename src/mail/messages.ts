@@ -139,7 +139,7 @@ export function channelMessage(mail: ChannelMail): Mail {
   const asked = askedFor(mail);
   const sent = asSent(action);
   const isReminder = event === "reminded";
-  const waiting = `${isReminder ? "Nobody has decided yet. " : ""}${waitingText(action)}${accountSentence(account)}`;
+  const waiting = `${isReminder ? "No one has decided yet. " : ""}${waitingText(action)}${accountSentence(account)}`;
   const open = { label: "Open in Outgate to decide", above: "Decide in Outgate, after you log in" };
   const content = email(`${isReminder ? "Reminder: " : ""}${messageSubject(sent, run)}`, [
     ...question(sent, waiting, asked),

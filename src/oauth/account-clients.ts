@@ -27,7 +27,7 @@ const redirectUriList = t.shortList(
 
 const clientType = t.choice(
   ["public", "confidential"],
-  "Whether it can keep a secret: a server can, a program on somebody’s machine or in a browser can’t. Both use PKCE.",
+  "Whether it can keep a secret: a server can, a program on someone’s machine or in a browser can’t. Both use PKCE.",
   "confidential",
 );
 

@@ -63,7 +63,7 @@ describe("the latest decision of an action", () => {
   });
 
   test("is no rejection when the clock has ended it: nobody answered", () => {
-    const reason = "Nobody decided within 2 hours.";
+    const reason = "No one decided within 2 hours.";
     const rows = entries([1, { type: "held" }], [1, { type: "cancelled", actor: "system", reason }]);
     const action = anAction({ status: "cancelled", approve: true });
     expect(latestDecision(action, rows)).toEqual({ decision: "unanswered", by: "system", reason, via: null });

@@ -42,7 +42,7 @@ describe("an action that nobody decides about", () => {
     expect((await engine.events(id)).at(-1)).toEqual({
       type: "cancelled",
       actor: "system",
-      reason: "Nobody decided within 2 hours.",
+      reason: "No one decided within 2 hours.",
     });
     expect(news).toEqual([`${id} cancelled`]);
     expect(logged).toEqual([{ count: 1 }]);
@@ -103,13 +103,13 @@ describe("the end of a wait for a person", () => {
     expect(expireRule(HELD, WAITED, OVER)).toEqual({
       before: HELD,
       after: { ...HELD, status: "cancelled", dueAt: null, finishedAt: OVER, revision: 2 },
-      events: [{ type: "cancelled", actor: "system", reason: "Nobody decided within 3 hours." }],
+      events: [{ type: "cancelled", actor: "system", reason: "No one decided within 3 hours." }],
     });
   });
 
   test("says an hour where it is one", () => {
     const [event] = expireRule(HELD, { ...WAITED, hoursMax: 1 }, OVER)?.events ?? [];
-    expect(event).toMatchObject({ reason: "Nobody decided within an hour." });
+    expect(event).toMatchObject({ reason: "No one decided within an hour." });
   });
 
   test("does not come before its time", () => {

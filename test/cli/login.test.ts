@@ -40,7 +40,7 @@ test("login keeps address and key for all commands, in a file that only its user
   expect((await outgate(["doctor"], { env })).out).toMatch(/^ok +login +http/);
   expect(await outgate(["logout"], { env })).toMatchObject({ code: 0, err: expect.stringContaining("Logged out.") });
   expect((await outgate(["list"], { env })).err).toStartWith("There is no API key. Run `outgate login`");
-  expect((await outgate(["logout"], { env })).err).toBe("Nobody was logged in.\n");
+  expect((await outgate(["logout"], { env })).err).toBe("No one was logged in.\n");
 });
 
 test("a key that the service refuses is not kept, and a key on the command line is refused without being repeated", async () => {

@@ -287,7 +287,7 @@ describe("the result of a held action", () => {
 
 test.each([
   ["rejected", `key:${SECRET}`, "The action was rejected."],
-  ["cancelled", "user:ann@example.com", "Somebody cancelled the action."],
+  ["cancelled", "user:ann@example.com", "Someone cancelled the action."],
   ["cancelled", "mcp:one", undefined],
 ] as const)(
   "an action that was %s by %s says so to other keys, without secrets, and what to do",

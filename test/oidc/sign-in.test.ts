@@ -212,13 +212,13 @@ describe("somebody with an account", () => {
   test("is nobody else who was given their address at the provider", async () => {
     await new Visitor().signIn("ann");
     provider.people.set("other", { subject: "subject-of-another", email: ANN });
-    await refusedWith(await new Visitor().signIn("other"), 403, "belongs to somebody else");
+    await refusedWith(await new Visitor().signIn("other"), 403, "belongs to someone else");
   });
 
   test("is nobody whose address differs by a letter that only looks the same without case", async () => {
     await joined(app, "owner", "kim@example.com");
     provider.people.set("other", { subject: "subject-of-another", email: "\u212aim@example.com" });
-    await refusedWith(await new Visitor().signIn("other"), 403, "Nobody with your address");
+    await refusedWith(await new Visitor().signIn("other"), 403, "No one with your address");
   });
 
   test("loses a password that was never used in this browser: it may be of whoever signed up with their address", async () => {

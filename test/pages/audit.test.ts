@@ -55,9 +55,9 @@ const SENTENCES: readonly (readonly [said: string, ...Parameters<typeof row>])[]
   ["dana logged in.", "signed_in", "x"],
   ["dana logged in with the identity provider.", "signed_in", "x", { by: "oidc" }],
   ["dana logged out.", "signed_out", "x"],
-  ["Somebody failed to log in as dana.", "sign_in_failed", "dana@northwind.example", { count: 1 }, "anonymous"],
+  ["Someone failed to log in as dana.", "sign_in_failed", "dana@northwind.example", { count: 1 }, "anonymous"],
   [
-    "Somebody failed to log in as dana too often, 1,034 times.",
+    "Someone failed to log in as dana too often, 1,034 times.",
     "sign_in_throttled",
     "dana@northwind.example",
     { count: 1_034 },

@@ -303,7 +303,7 @@ export async function joined(
   const session = aSession({ personId: person.id, accountId });
   if ((await team.invite(invitation, null, anAuditEntry())) !== "done") throw new Error("The invitation was refused.");
   const joining = { invitation, person, isNew: known === undefined, session, at, audit: [anAuditEntry()], ...more };
-  if (!(await team.join(joining))) throw new Error("Nobody has joined.");
+  if (!(await team.join(joining))) throw new Error("No one has joined.");
   return { person, session };
 }
 

@@ -260,7 +260,7 @@ function addPeopleCommands(program: CliCommand): void {
     .serviceCommand("list", "list the people, with their roles", { isDefault: true })
     .option(...JSON_OPTION)
     .sessionAction(async ({ client, printList }) =>
-      printList(await client.listPeople(), "Nobody. `outgate welcome-link` invites the first person.", [
+      printList(await client.listPeople(), "No one. `outgate welcome-link` invites the first person.", [
         ["ID", ({ id }) => id],
         ["ROLE", ({ role }) => role],
         ["LAST SEEN", ({ last_seen_at: seen }, now) => agoText(seen, now), { leaves: 1 }],
@@ -268,7 +268,7 @@ function addPeopleCommands(program: CliCommand): void {
       ]),
     );
   people
-    .serviceCommand("invite <email>", "invite somebody and print the link for them, only this once")
+    .serviceCommand("invite <email>", "invite someone and print the link for them, only this once")
     .choice("--role <role>", "what they may do", MEMBER_ROLES)
     .option(...JSON_OPTION)
     .sessionAction(async ({ client, once }, email: string, { role }: { readonly role?: MemberRole }) => {

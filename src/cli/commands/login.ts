@@ -35,7 +35,7 @@ address alone, and only where no other key is set.`,
       io.err(
         wasLoggedIn
           ? "Logged out. The key itself still works: `outgate keys revoke <id>` ends it.\n"
-          : "Nobody was logged in.\n",
+          : "No one was logged in.\n",
       );
     });
   program

@@ -31,7 +31,7 @@ export function addSend(program: CliCommand): void {
       "'Name: value'; may be given several times. @file reads one header per line, - reads them from standard input. Do not put secrets on the command line",
       several,
     )
-    .option("--credential <name>", "send it with a credential of the account, whose secret nobody sees")
+    .option("--credential <name>", "send it with a credential of the account, whose secret no one sees")
     .option("--title <text>", "what the call does, in one line; shown to the approver")
     .option("--metadata <name=value>", "a note to find it by; may be given several times", several)
     .option("--approve", "hold it until a person approves it")

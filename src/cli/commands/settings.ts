@@ -281,7 +281,7 @@ export function addOAuthClientCommands(program: CliCommand): void {
   clients
     .serviceCommand("add <name>", "add a client and print its id and secret, only this once")
     .member("redirect_uris", "--redirect <uri>", "where its answers may go, exactly; several: repeat it", several)
-    .option("--public", "it can't keep a secret, as a program on somebody's machine: it gets none")
+    .option("--public", "it can't keep a secret, as a program on someone's machine: it gets none")
     .option(...JSON_OPTION)
     .sessionAction(async (session, name: string, { redirect_uris, public: isPublic }: AddClient) => {
       if (redirect_uris === undefined) throw new UsageError("oauth-clients add takes --redirect.");

@@ -134,7 +134,7 @@ function cancelledText({ action, timeline, role }: StoryProps): Child {
     );
   }
   if (decision.decision === "unanswered" || decision.by === null) {
-    return `Nobody decided in time, so it was cancelled. ${sent}${again}`;
+    return `No one decided in time, so it was cancelled. ${sent}${again}`;
   }
   return (
     <>

@@ -32,7 +32,7 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
     "Wait until some actions awaiting approval are approved or rejected, or cancel those you no longer need.",
   email_taken: "Log in with it, or sign up with another address.",
   too_many_keys: "Revoke a key that you no longer use. GET /v1/keys shows when each key was last used.",
-  last_owner: "Make somebody else an owner first.",
+  last_owner: "Make someone else an owner first.",
   payload_too_large: "Send at most 1 MB (16 kB to /auth), with a Content-Length or in chunks of 1 kB or more.",
   rate_limited: "Wait for the number of seconds in Retry-After, then send requests more slowly.",
   internal_error:

@@ -199,9 +199,9 @@ const NOT_LET_IN: Readonly<Record<NotLetIn, string>> = {
     "The identity provider doesn't confirm that your email address is yours. Confirm it there, or log in with your password.",
   other_domain:
     "Addresses of your domain can't log in to this service. Use an account of your organisation, or ask the operator to add the domain to OIDC_ALLOWED_DOMAINS.",
-  no_account: "Nobody with your address is in an account of this service. Ask an owner of the account to invite you.",
+  no_account: "No one with your address is in an account of this service. Ask an owner of the account to invite you.",
   other_identity:
-    "Your address belongs to somebody else's sign-in at the identity provider. Ask an owner to remove that person and to invite you.",
+    "Your address belongs to someone else's sign-in at the identity provider. Ask an owner to remove that person and to invite you.",
 };
 
 /** Errors that the provider returns instead of a code (RFC 6749, 4.1.2.1). */

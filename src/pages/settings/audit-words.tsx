@@ -248,7 +248,7 @@ export function auditNames({ email: own }: PageUser, keys: readonly Named[], cha
     address,
     /** At the beginning of a sentence or within it. */
     actor: (of: string, place: "first" | "within" = "first") => {
-      if (of === "anonymous") return <b>Somebody</b>;
+      if (of === "anonymous") return <b>Someone</b>;
       const { name } = describeActor(of);
       if (/^(key|mcp):/.test(of)) return sentence`${place === "within" ? "the key" : "Key"} ${<Name text={name} />}`;
       return address(name);

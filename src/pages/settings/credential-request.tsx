@@ -51,7 +51,7 @@ const STATES = {
   pending: { tone: "wait", children: "Waits for an owner" },
   granted: { tone: "good", children: "Granted" },
   declined: { tone: "bad", children: "Declined" },
-  expired: { tone: "still", children: "Expired: nobody answered it" },
+  expired: { tone: "still", children: "Expired: no one answered it" },
   cancelled: { tone: "still", children: "Over: its key has ended" },
 } as const satisfies Record<CredentialRequestStatus, Parameters<typeof Dot>[0]>;
 

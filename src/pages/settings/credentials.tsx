@@ -236,7 +236,7 @@ function credentialActions(user: Person, { name, enabled }: Credential) {
             {...row}
             path={`${credentialPath(name)}/remove`}
             name="Delete"
-            question={`Delete ${name}? Calls that wait with it fail, and nobody can get its secret back.`}
+            question={`Delete ${name}? Calls that wait with it fail, and no one can get its secret back.`}
           />
         }
       />
