@@ -1,4 +1,5 @@
 import { decodeCursor, encodeCursor } from "../api/cursor.ts";
+import type { Action } from "../core/action.ts";
 import { authorize, type Caller, holderId } from "../core/roles.ts";
 import { DomainError } from "../core/domain-error.ts";
 import { EVENT_STREAMS_PER_ACCOUNT_MAX } from "../core/limits.ts";
@@ -55,7 +56,7 @@ export function createFeed(actions: Pick<ActionStore, "changes" | "position" | "
       return stream;
     },
     /** Tells the account's streams that actions have changed. */
-    changed: (accountId: string) => accounts.get(accountId)?.onChange(),
+    changed: ({ accountId }: Pick<Action, "accountId">) => accounts.get(accountId)?.onChange(),
     /** Tells the account's streams that something else on its pages has changed. */
     ask: (accountId: string) => accounts.get(accountId)?.streams.forEach((stream) => stream.ask()),
     /** Ids of the accounts with open streams. */

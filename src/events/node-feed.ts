@@ -164,7 +164,7 @@ export class NodeFeed {
       if (bus.isNews(actionId, revision)) this.#news.set(actionId, revision);
       if (seq <= position && streams.hasStreams(accountId)) readable.add(accountId);
     }
-    for (const accountId of readable) streams.changed(accountId);
+    for (const accountId of readable) streams.changed({ accountId });
   }
 
   /** Skips to the newest position. Reads it first, so that whatever the other reads miss comes after it. */
@@ -172,7 +172,7 @@ export class NodeFeed {
     const { actions, streams } = this.#deps;
     const position = await actions.position();
     await this.#checkWatched();
-    for (const accountId of streams.accounts()) streams.changed(accountId);
+    for (const accountId of streams.accounts()) streams.changed({ accountId });
     this.#position = position;
     this.#isBehind = false;
     this.#heldBackMs = 0;

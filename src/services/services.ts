@@ -259,7 +259,7 @@ export function createServices(app: AppContext, needs: ServiceNeeds) {
 function listenToChanges(app: AppContext, streams: ReturnType<typeof createFeed>, onRowsElsewhere: () => void) {
   const { cluster, actions } = app.store;
   if (cluster === null) {
-    app.bus.subscribe(({ accountId }) => streams.changed(accountId));
+    app.bus.subscribe(streams.changed);
     return null;
   }
   // Streams may not be able to read a change of this node yet, so the feed of all nodes wakes them for it too.

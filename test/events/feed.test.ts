@@ -177,7 +177,7 @@ function slowStore() {
   };
   const bus = createBus();
   const feed = createFeed(actions);
-  bus.subscribe(({ accountId }) => feed.changed(accountId));
+  bus.subscribe(feed.changed);
   const action = anAction();
   return {
     asked,

@@ -49,7 +49,7 @@ class World {
       clock: this.clock,
       bus: this.bus,
       streams: {
-        changed: (accountId) => void this.woken.push(accountId),
+        changed: ({ accountId }) => void this.woken.push(accountId),
         accounts: () => this.streaming.keys(),
         hasStreams: (accountId) => this.streaming.has(accountId),
       },
