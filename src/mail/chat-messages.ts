@@ -42,9 +42,14 @@ interface Question {
   readonly baseUrl: string;
 }
 
+/** A text that somebody chose. No client can turn any part of it into a link. */
+export function chosenText(text: string): string {
+  return withoutLinks(visibleText(text));
+}
+
 /** Tells people who decide for several accounts which one asks. Quotes the name, since its people chose it. */
 export function accountSentence(account: string | null): string {
-  return account === null ? "" : ` The account is “${withoutLinks(visibleText(account))}”.`;
+  return account === null ? "" : ` The account is “${chosenText(account)}”.`;
 }
 
 /** The page of the action, which needs a sign-in. No message contains a link that decides or that opens without a sign-in. */
@@ -59,7 +64,7 @@ export function credentialPageUrl(baseUrl: string, name: string): string {
 
 /** Says what the end of a credential means for calls. */
 export function credentialSentence(name: string, { stage, expiresAt }: CredentialAlert): string {
-  const shown = withoutLinks(visibleText(name));
+  const shown = chosenText(name);
   if (stage === "expired") return `The credential ${shown} has expired: calls with it fail, and nothing is sent.`;
   return `The credential ${shown} expires on ${utcMinute(expiresAt)}. From then on calls with it fail.`;
 }
@@ -193,8 +198,7 @@ export function requestNotice({ id, host, createdBy, expiresAt }: CredentialRequ
   const actor = maskedActor(createdBy, "public");
   const request = { id, host, created_by: actor, expires_at: expiresAt.toISOString() };
   const url = credentialRequestUrl(baseUrl, id);
-  const shown = (part: string) => withoutLinks(visibleText(part));
-  const text = `${shown(actorText(actor))} asks for a credential for ${shown(host)}. Only owners can answer.`;
+  const text = `${chosenText(actorText(actor))} asks for a credential for ${chosenText(host)}. Only owners can answer.`;
   return { type: "credential.requested", data: { credential_request: request, url }, text, url };
 }
 
@@ -299,7 +303,7 @@ export function messageSubject(
 
 /** Quotes a requester's text so that it can't end the quotation or the line, or become a link. */
 function inQuotes(title: string): string {
-  return withoutLinks(visibleText(title)).replaceAll(/\p{Quotation_Mark}/gu, "'");
+  return chosenText(title).replaceAll(/\p{Quotation_Mark}/gu, "'");
 }
 
 function beginning(text: string, charsMax: number): string {

@@ -21,6 +21,7 @@ import {
 import {
   accountSentence,
   actionPageUrl,
+  chosenText,
   credentialPageUrl,
   credentialRequestUrl,
   credentialSentence,
@@ -148,11 +149,6 @@ export function channelMessage(mail: ChannelMail): Mail {
     footnote(`You get this email because your address is in the channel ${chosenText(channel)}. To decide, log in.`),
   ]);
   return { ...about(mail), ...content, event, ...(isReminder && { follows: "requested" }) };
-}
-
-/** A text that somebody chose. Mail clients can't turn any part of it into a link. */
-function chosenText(text: string): string {
-  return withoutLinks(visibleText(text));
 }
 
 /** Who did something. Names of keys are chosen texts. */
