@@ -89,26 +89,21 @@ export async function createNode(
 const SETTINGS_FACT = "node-settings";
 
 /** What may differ from node to node; a wrong key opens nothing. */
-const OWN_SETTING = /^(?:HOST|PORT|METRICS_PORT|DATABASE_URL|SECRET_KEY|LOG_LEVEL|LOG_FORMAT)=/;
+const OWN_SETTING = /^(?:HOST|PORT|METRICS_PORT|DATABASE_URL|SECRET_KEY|LOG_LEVEL|LOG_FORMAT)$/;
 
 /** Compares the settings with those of the node that started before, and keeps them for the next; of a secret, only that it is set. */
 export async function differingSettings(
   facts: FactStore,
   settings: readonly Pick<ServerSetting, "name" | "value" | "isSet">[],
 ): Promise<readonly string[]> {
-  const before = (await facts.read(SETTINGS_FACT))?.split("\n") ?? [];
-  const lines = settings.map(({ name, value, isSet }) => `${name}=${isSet ? value : ""}`);
-  const shared = lines.filter((line) => !OWN_SETTING.test(line));
-  const nameOf = (line: string) => line.slice(0, line.indexOf("="));
-  const known = new Set(before.map(nameOf));
-  const changed = shared.filter((line) => !before.includes(line));
-  if (changed.length > 0) await facts.write({ [SETTINGS_FACT]: shared.join("\n") });
-  // Another version has other settings.
-  return changed
-    .map(nameOf)
-    .flatMap((name) =>
-      known.has(name)
-        ? [`${name} is not as on the node that started before. Nodes of one database need the same.`]
-        : [],
-    );
+  const shared = settings.filter(({ name, isSet }) => isSet && !OWN_SETTING.test(name));
+  const own = shared.map(({ name, value }) => `${name}=${value}`);
+  const before = await facts.read(SETTINGS_FACT);
+  if (before !== own.join("\n")) await facts.write({ [SETTINGS_FACT]: own.join("\n") });
+  const differing = new Set(own).symmetricDifference(new Set(before?.split("\n").filter(Boolean) ?? own));
+  const names = new Set(Array.from(differing, (line) => line.slice(0, line.indexOf("="))));
+  return Array.from(
+    names,
+    (name) => `${name} is not as on the node that started before. Nodes of one database need the same.`,
+  );
 }
