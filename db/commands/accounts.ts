@@ -28,10 +28,9 @@ import { all, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.t
 import type { StoreAccess } from "../sql/writer.ts";
 import { accounts, actions, apiKeys, keyDays, members, pauses, people, rejections, welcomeLinks } from "../tables.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, type Tx } from "./command.ts";
+import { command, insertList, type Tx, valuesOf } from "./command.ts";
 import { setFact } from "./facts.ts";
 import { endGrantsOf } from "./grants.ts";
-import { insertList, valuesOf } from "./lists.ts";
 import { isOfManager } from "./makers.ts";
 import { findInForce } from "./pauses.ts";
 

@@ -35,10 +35,18 @@ import {
   outbox,
   timeline,
 } from "../tables.ts";
-import { listCommand, type Tx } from "./command.ts";
+import {
+  findEach,
+  insertList,
+  listCommand,
+  type Tx,
+  updateEach,
+  updateList,
+  upsertList,
+  type Values,
+} from "./command.ts";
 import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writeUses } from "./grants.ts";
 import { type CountedWrite, type KeyCounts, readKeyCounts } from "./key-limits.ts";
-import { findEach, insertList, updateEach, updateList, upsertList, type Values } from "./lists.ts";
 import { findPaused, isHeldBack } from "./pauses.ts";
 import { type GoesBeyond, placeOf, readCounts, readRulesVersions, type RuleCounts } from "./rules.ts";
 

@@ -27,13 +27,12 @@ import type {
 } from "../../src/core/activity.ts";
 import { histogramText, mergeHistogramTexts, parseHistogram } from "../../src/core/histogram.ts";
 import { ACTIVITY_PRUNE_ROWS, FIRST_ACTIONS_READ_MAX } from "../../src/core/limits.ts";
-import { all, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/dialect.ts";
-import { command, deleteSome } from "./command.ts";
-import { readFact } from "./facts.ts";
-import { upsertList, type Values, valuesOf } from "./lists.ts";
-import { actions, activity, facts, firstSteps, timeline } from "../tables.ts";
+import { all, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import type { StoreAccess } from "../sql/writer.ts";
+import { actions, activity, facts, firstSteps, timeline } from "../tables.ts";
+import { command, deleteSome, upsertList, type Values, valuesOf } from "./command.ts";
+import { readFact } from "./facts.ts";
 
 /** The fact that stores the position of the timeline up to which everything is counted. */
 const POSITION_FACT = "activity";

@@ -7,8 +7,7 @@ import { AFTER_ALL_IDS, all, countRows, findRow, get, hasRow, hasValues, qb } fr
 import type { StoreAccess } from "../sql/writer.ts";
 import { bulkJobs, bulkResults } from "../tables.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, deleteSome } from "./command.ts";
-import { insertList, updateList } from "./lists.ts";
+import { command, deleteSome, insertList, updateList } from "./command.ts";
 
 const ADD_ACTIONS = insertList(bulkResults, ["actionStatus", "code", "message"]);
 

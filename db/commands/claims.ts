@@ -10,8 +10,17 @@ import { pauseLocks } from "../sql/locks.ts";
 import { all, bytesOf, hasValues, prepare, qb } from "../sql/read.ts";
 import { actions, outbox, timeline } from "../tables.ts";
 import { EVENTS } from "./actions.ts";
-import { type ClaimResult, command, listCommand, type QueueClaim, type QueueName } from "./command.ts";
-import { type Lists, updateEach, updateList, type Values } from "./lists.ts";
+import {
+  type ClaimResult,
+  command,
+  listCommand,
+  type Lists,
+  type QueueClaim,
+  type QueueName,
+  updateEach,
+  updateList,
+  type Values,
+} from "./command.ts";
 import { findPaused, isHeldBack } from "./pauses.ts";
 
 /** Makes due rows active under a lease: the earliest of each lane in turn, as many as fit into `bytesMax`, but at least one. */

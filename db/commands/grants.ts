@@ -13,8 +13,8 @@ import {
   lte,
   notExists,
   or,
-  sql,
   type SQL,
+  sql,
 } from "drizzle-orm";
 import type { AuditDetail, AuditEntry } from "../../src/core/audit.ts";
 import type { GrantStore } from "../../src/core/grant.ts";
@@ -23,12 +23,11 @@ import { DAY_MS } from "../../src/core/limits.ts";
 import { mayDo, MEMBER_ROLES, rolesThatMay } from "../../src/core/roles.ts";
 import { grantLock } from "../sql/locks.ts";
 import { all, hasRow, hasValues, qb } from "../sql/read.ts";
-import { addToAudit } from "./audit.ts";
-import { command, deleteSome, type Tx } from "./command.ts";
-import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
-import { insertList, updateList, type Values } from "./lists.ts";
-import { actions, apiKeys, grants, members } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
+import { actions, apiKeys, grants, members } from "../tables.ts";
+import { addToAudit } from "./audit.ts";
+import { command, deleteSome, insertList, type Tx, updateList, type Values } from "./command.ts";
+import { GRANTS_VERSION, readVersion, renewVersion } from "./facts.ts";
 
 export const GRANTS = insertList(grants);
 

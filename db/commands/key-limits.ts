@@ -24,8 +24,7 @@ import type { Reader } from "../sql/dialect.ts";
 import { all, countRows, get, hasValues, membersIn, prepare, qb } from "../sql/read.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 import { actions, keyDays, rejections, timeline } from "../tables.ts";
-import { command, deleteSome, type Tx } from "./command.ts";
-import { findEach, insertList, valuesOf } from "./lists.ts";
+import { command, deleteSome, findEach, insertList, type Tx, valuesOf } from "./command.ts";
 
 /** A write of an action, which may count towards the limits of a key. */
 export interface CountedWrite {

@@ -6,15 +6,14 @@ import {
   MAILS_PER_PERSON_MAX,
   MAILS_PER_RECIPIENT_MAX,
 } from "../../src/core/limits.ts";
-import type { Notification } from "../../src/core/notification.ts";
 import { eventName } from "../../src/core/notification-events.ts";
+import type { Notification } from "../../src/core/notification.ts";
 import type { OutboxRow, OutboxStore } from "../../src/core/store.ts";
 import { mailLocks } from "../sql/locks.ts";
 import { countRows, findRow, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
-import { EVENTS } from "./actions.ts";
-import { command, deleteSome, listCommand, type Tx } from "./command.ts";
-import { updateEach, updateList, type Values } from "./lists.ts";
 import { actions, members, outbox, people } from "../tables.ts";
+import { EVENTS } from "./actions.ts";
+import { command, deleteSome, listCommand, type Tx, updateEach, updateList, type Values } from "./command.ts";
 
 /** What the end of an attempt writes. */
 export const SETTLED = ["status", "attempts", "dueAt", "scheduledAt", "leaseUntil", "lastError"] as const;

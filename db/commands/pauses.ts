@@ -4,15 +4,14 @@ import type { Action } from "../../src/core/action.ts";
 import { PAUSES_MAX, TIMELINE_PAUSES_MAX } from "../../src/core/limits.ts";
 import { type Pause, type PauseStore, type PauseSubject, subjectKey } from "../../src/core/pause.ts";
 import type { LaneName, Queue } from "../../src/core/store.ts";
+import type { Reader } from "../sql/dialect.ts";
 import { createLock, pauseLock } from "../sql/locks.ts";
 import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
-import type { Reader } from "../sql/dialect.ts";
-import { addIfWritten, addToAudit } from "./audit.ts";
-import { command, deleteSome } from "./command.ts";
-import { findEach, type Lists } from "./lists.ts";
-import { isOfManager } from "./makers.ts";
-import { actions, apiKeys, pauses } from "../tables.ts";
 import type { StoreAccess } from "../sql/writer.ts";
+import { actions, apiKeys, pauses } from "../tables.ts";
+import { addIfWritten, addToAudit } from "./audit.ts";
+import { command, deleteSome, findEach, type Lists } from "./command.ts";
+import { isOfManager } from "./makers.ts";
 
 /** The pause in force for the same subject. */
 export function findInForce(reader: Reader, { accountId, kind, subject }: PauseSubject): Promise<Pause | null> {

@@ -17,9 +17,8 @@ import { all, hasValues, prepare, qb } from "../sql/read.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 import { actions, facts, ruleCounts, rules } from "../tables.ts";
 import { addToAudit } from "./audit.ts";
-import { command, type Tx } from "./command.ts";
+import { command, findEach, type Lists, type Tx, upsertList, type Values } from "./command.ts";
 import { FACT, readVersion, renewVersion, RULES_VERSION } from "./facts.ts";
-import { findEach, type Lists, upsertList, type Values } from "./lists.ts";
 import { isOfManager } from "./makers.ts";
 
 /** The fact that changes with the rules of one account. */

@@ -2,11 +2,10 @@
 import { and, asc, getTableColumns, getTableName, gt, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { SealedStore, SealedText } from "../../src/core/account-store.ts";
-import { tables } from "../tables.ts";
 import { all, qb } from "../sql/read.ts";
-import { command } from "./command.ts";
-import type { UpdateList } from "./lists.ts";
 import type { StoreAccess } from "../sql/writer.ts";
+import { tables } from "../tables.ts";
+import { command, type UpdateList } from "./command.ts";
 
 /** All columns with sealed texts: those named `sealed_…`, in tables with an id. */
 const SEALED = Object.values<SQLiteTable>(tables).flatMap((table) => {

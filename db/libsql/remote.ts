@@ -10,8 +10,8 @@ import {
   runCalls,
   runGroup,
   runStatements,
+  type Values,
 } from "../commands/command.ts";
-import type { Values } from "../commands/lists.ts";
 import { type Row, rowsOf, sqliteDialect, type Statement, type StatementResult, toStatement } from "../sql/dialect.ts";
 import { codeOf, faultOf, isAnswered, NoAnswer, orUnavailable, unavailable } from "../sql/errors.ts";
 import { DatabaseInUse } from "./inspect.ts";

@@ -1,8 +1,7 @@
 /** The transaction of a command on SQLite: for a file (`file.ts`) and for a server (`remote.ts`). */
 import { getTableName } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/sqlite-proxy";
-import type { Tx } from "../commands/command.ts";
-import { columnsOf, type InsertList, type Named, type UpdateList, type Values } from "../commands/lists.ts";
+import { columnsOf, type InsertList, type Named, type Tx, type UpdateList, type Values } from "../commands/command.ts";
 import { rowsOf, sqliteDialect, type SqlValue, type Statement, type StatementResult } from "../sql/dialect.ts";
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
 

@@ -2,8 +2,7 @@
 import { getTableName } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/pg-proxy";
 import type { QueryResult } from "pg";
-import type { Tx } from "../commands/command.ts";
-import { columnsOf, type InsertList, type Named, type UpdateList, type Values } from "../commands/lists.ts";
+import { columnsOf, type InsertList, type Named, type Tx, type UpdateList, type Values } from "../commands/command.ts";
 import { postgresDialect, type SqlValue, type Statement, type StatementResult } from "../sql/dialect.ts";
 import { compileSelect, once, type Prepared } from "../sql/read.ts";
 import { timeline } from "../tables.ts";

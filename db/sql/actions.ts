@@ -52,10 +52,10 @@ import {
   UPDATES,
 } from "../commands/actions.ts";
 import { findStretchEnd, readPosition } from "../commands/activity.ts";
+import { type Values, valuesOf } from "../commands/command.ts";
 import { NEWEST_DELETED, readFact } from "../commands/facts.ts";
 import { GRANTS, type UsedGrant } from "../commands/grants.ts";
 import { countRejections, hasBudgetLeft } from "../commands/key-limits.ts";
-import { type Values, valuesOf } from "../commands/lists.ts";
 import { beyondCounts } from "../commands/rules.ts";
 import { actions, attempts, LATE_SUCCESS, timeline } from "../tables.ts";
 import type { Reader, Row } from "./dialect.ts";

@@ -49,8 +49,7 @@ import type {
 } from "../../src/core/store.ts";
 import type { TimelineEvent } from "../../src/core/timeline.ts";
 import * as commands from "../commands/claims.ts";
-import type { QueueName } from "../commands/command.ts";
-import { valuesOf } from "../commands/lists.ts";
+import { type QueueName, valuesOf } from "../commands/command.ts";
 import { permitMail, SETTLED, settleNotifications } from "../commands/outbox.ts";
 import { findPendingIds, isHeldBack, readPaused } from "../commands/pauses.ts";
 import { actions, apiKeys, outbox, timeline } from "../tables.ts";

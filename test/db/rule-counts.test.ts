@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Lists } from "../../db/commands/lists.ts";
+import type { Lists } from "../../db/commands/command.ts";
 import { readCounts } from "../../db/commands/rules.ts";
 import { DAY_MS } from "../../src/core/limits.ts";
 import { aRuleCount } from "../support/factory.ts";
