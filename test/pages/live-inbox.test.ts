@@ -192,6 +192,22 @@ describe.skipIf(!HAS_BROWSER)("the inbox in a browser", () => {
     expect(await clicks()).toBe("auto");
   });
 
+  test("sends a form once, however often its button is clicked", async () => {
+    const page = await desk.enterHerOwn();
+    // The time since the page was opened stands still.
+    await page.addInitScript("performance.now = () => 0");
+    await page.goto(`${desk.app.url}/settings/callback-hosts`);
+    await page.getByRole("textbox", { name: "Host" }).fill("hooks.example.com");
+    const button = page.getByRole("button", { name: "Add host" });
+    // Stays on the page, as while an answer is on its way.
+    await page.evaluate(`window.sent = 0; addEventListener("submit", (event) => {
+      if (!event.defaultPrevented) window.sent += 1;
+      event.preventDefault();
+    })`);
+    await button.dblclick();
+    expect(await page.evaluate("window.sent")).toBe(1);
+  });
+
   test("takes a second click after a decision for no decision on the next request", async () => {
     const [first, second] = [
       await desk.created({ approve: true }),

@@ -54,6 +54,28 @@ function enterOpened(): void {
   );
 }
 
+/** Clicks on the button of a form count again when none came for this long. */
+const SECOND_CLICK_MS = 1_000;
+
+/**
+ * Sends a form once, however often its button is clicked while the answer is on its way. After a decision, the next request has its
+ * buttons in the same place: holds the clicks that go on there, too.
+ */
+function holdSecondClick(): void {
+  const shownMs = performance.now();
+  const isNext = new URLSearchParams(location.search).has("decided");
+  const lastMs = new WeakMap<Element, number>();
+  const hold = (event: SubmitEvent) => {
+    const { target: form, submitter } = event;
+    if (event.defaultPrevented || !(form instanceof Element) || form.getAttribute("method") !== "post") return;
+    const button = submitter ?? form;
+    const before = lastMs.get(button) ?? (isNext && form.matches("form.decide") ? shownMs : -Infinity);
+    if (performance.now() - before < SECOND_CLICK_MS) event.preventDefault();
+    lastMs.set(button, performance.now());
+  };
+  addEventListener("submit", hold, { capture: true });
+}
+
 // Listeners run in this order, so that the drawer opens only for checked answers.
 keepInputs();
 checkAnswers();
@@ -77,3 +99,4 @@ const { left = 0, right = 0 } = chosen?.getBoundingClientRect() ?? {};
 chosen?.closest("ul")?.scrollBy((left + right - innerWidth) / 2, 0);
 followEvents();
 watchRequest();
+holdSecondClick();

@@ -6,8 +6,6 @@ import { onClick } from "./elements.ts";
  * view.
  */
 const LINE_PX = 20;
-/** After a decision, the next request has its button in the same place: ignores clicks there until none came for this long. */
-const SECOND_CLICK_MS = 1_000;
 
 /** Requests whose end was in view, each as "id run". */
 const seen = new Set<string>();
@@ -26,7 +24,6 @@ export function watchRequest(): void {
   keepAddress();
   // Turning a phone may show a hidden pane.
   for (const type of ["htmx:afterSettle", "resize"]) addEventListener(type, keepAddress);
-  holdSecondClick();
 }
 
 /** Updates the text in the next frame. */
@@ -146,19 +143,4 @@ function keepAddress(): void {
   const own = new URL(path, location.href);
   if (decided !== null) own.searchParams.set("decided", decided);
   history.replaceState(history.state, "", own);
-}
-
-function holdSecondClick(): void {
-  let lastMs = performance.now();
-  const isNext = new URLSearchParams(location.search).has("decided");
-  addEventListener(
-    "submit",
-    (event) => {
-      const isDecision = event.target instanceof Element && event.target.matches("form.decide");
-      if (!isNext || !isDecision) return;
-      if (performance.now() - lastMs < SECOND_CLICK_MS) event.preventDefault();
-      lastMs = performance.now();
-    },
-    { capture: true },
-  );
 }
