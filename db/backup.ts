@@ -1,5 +1,6 @@
 /** Copies of a database file: a snapshot while a service runs, and what a restore changes in it. */
 import { Database } from "bun:sqlite";
+import { randomInt } from "node:crypto";
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { checkLog, reasonAt, singlePathOf } from "./libsql/inspect.ts";
 import { RESTORED_POSITIONS } from "../src/core/limits.ts";
@@ -33,6 +34,8 @@ export function copyDatabase(path: string, to: string): void {
   try {
     // The file may have been about to say that it needs its log.
     copy.run("PRAGMA user_version = 0");
+    // By which the log of the file that it replaces is known for another one's.
+    copy.run(`PRAGMA application_id = ${randomInt(1, 2 ** 31)}`);
     const file = openSync(to, "r");
     fsyncSync(file);
     closeSync(file);

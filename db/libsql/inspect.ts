@@ -53,6 +53,10 @@ function isSound(path: string, whole: boolean): boolean {
     // Every version creates the table `migrations` first.
     const [other] = tables.some(({ name }) => name === "migrations") ? [] : tables;
     if (other !== undefined) throw foreign(path, other.name);
+    // At 68 of the header, and in the first page of the log. Each backup has a number of its own.
+    const logged = database.query<{ application_id: number }, []>("PRAGMA application_id").get()?.application_id;
+    const head = beginningOf(path, 100);
+    if (head.length === 100 && head.readInt32BE(68) !== logged) throw otherLog(path);
     return !whole || JSON.stringify(database.query("PRAGMA quick_check(1)").values()) === '[["ok"]]';
   } catch (error) {
     if (/CORRUPT|NOTADB/.test(codeOf(error))) return false;
@@ -210,6 +214,13 @@ function beginningOf(path: string, bytes: number): Buffer {
 
 export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function otherLog(path: string): DatabaseUnreadable {
+  return new DatabaseUnreadable(
+    `The log ${path}-wal belongs to another file than ${path}, as where a backup has replaced the file of a service that was killed. ` +
+      `Nothing was written. Stop what uses the database, and move ${path}-wal and ${path}-shm away.`,
+  );
 }
 
 function foreign(path: string, table: string): DatabaseUnreadable {

@@ -64,6 +64,26 @@ describe("a file that is no database any more", () => {
     }
   });
 
+  test("the log of a file that a backup has replaced is told, though the pages of both fit", async () => {
+    await using folder = await temporaryFolder();
+    const [first = "", second = "", running = "", path = ""] = ["1", "2", "3", "4"].map((name) =>
+      join(folder.path, name),
+    );
+    await (await openStoreAt(path)).close();
+    copyDatabase(path, first);
+    copyFileSync(first, running);
+    const store = await openStoreAt(running);
+    await store.actions.create(aCreation());
+    copyDatabase(running, second);
+    for (const part of ["-wal", "-shm"]) copyFileSync(running + part, path + part);
+    copyFileSync(second, path);
+    await store.close();
+    expect(await openStoreAt(path).then(String, String)).toContain("belongs to another file");
+    for (const part of ["-wal", "-shm"]) rmSync(path + part);
+    await (await openStoreAt(path)).close();
+    expect(await countActions(path)).toBe(1);
+  });
+
   test("what a crash leaves, a file and its log, is opened with everything that was acknowledged", async () => {
     await using folder = await temporaryFolder();
     const path = await aDatabaseWithLog(folder.path);
