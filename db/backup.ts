@@ -2,9 +2,9 @@
 import { Database } from "bun:sqlite";
 import { randomInt } from "node:crypto";
 import { closeSync, fsyncSync, openSync } from "node:fs";
-import { checkLog, reasonAt, singlePathOf } from "./libsql/inspect.ts";
+import { checkLog, reasonAt, singlePath } from "./libsql/inspect.ts";
 import { RESTORED_POSITIONS } from "../src/core/limits.ts";
-import { codeOf } from "./sql/errors.ts";
+import { errorCode } from "./sql/errors.ts";
 
 /** How long to wait for a lock. A running service holds it for milliseconds. */
 const BUSY_MS = 5_000;
@@ -14,7 +14,7 @@ const BUSY_MS = 5_000;
  * file exists, the disk is full, or the copy is damaged. The service goes on meanwhile, and its log grows until the copy is done.
  */
 export function copyDatabase(path: string, to: string): void {
-  const real = singlePathOf(path);
+  const real = singlePath(path);
   checkLog(real);
   const source = new Database(real, { readonly: true });
   try {
@@ -24,7 +24,7 @@ export function copyDatabase(path: string, to: string): void {
     if (vacuum === 0) source.run("PRAGMA auto_vacuum = INCREMENTAL");
     source.run("VACUUM INTO ?", [to]);
   } catch (cause) {
-    throw new Error(`The database ${path} can't be copied to ${to}: ${reasonAt(path, cause)} (${codeOf(cause)}).`, {
+    throw new Error(`The database ${path} can't be copied to ${to}: ${reasonAt(path, cause)} (${errorCode(cause)}).`, {
       cause,
     });
   } finally {

@@ -8,18 +8,18 @@ import { dirname } from "node:path";
 import type { AccountStore, PeopleStore } from "../src/core/account-store.ts";
 import { createAccountStore } from "./commands/accounts.ts";
 import type { DatabaseSize, FactStore, Store } from "../src/core/store.ts";
-import { codeAndText, codeOf, faultOf, tellingAway, unavailable } from "./sql/errors.ts";
+import { codeAndText, errorCode, faultKind, tellingAway, unavailable } from "./sql/errors.ts";
 import { isPostgresUrl, realPath } from "../src/config/values.ts";
 import { openFile, watchFile } from "./libsql/file.ts";
 import {
   DatabaseUnreadable,
   inspectFile,
   lockFile,
-  migratedMarkOf,
+  migratedMark,
   reasonAt,
   refusedPlace,
-  singlePathOf,
-  sizeOf,
+  singlePath,
+  fileSize,
   UNREADABLE,
   unreadable,
 } from "./libsql/inspect.ts";
@@ -37,13 +37,13 @@ import { Writer } from "./sql/writer.ts";
  * unreadable file is never written), and `StoreUnavailable` while it is unreachable, locked or full.
  */
 export async function openStore(settings: StoreSettings): Promise<Store> {
-  const path = filePathOf(settings.url);
+  const path = filePath(settings.url);
   try {
     return await open(settings, path);
   } catch (error) {
     if (isTemporary(error)) throw unavailable(error);
-    if (error instanceof Error && codeOf(error) === UNREADABLE) throw new DatabaseUnreadable(error.message);
-    if (path !== null && /CORRUPT|NOTADB/.test(codeOf(error))) throw unreadable(path);
+    if (error instanceof Error && errorCode(error) === UNREADABLE) throw new DatabaseUnreadable(error.message);
+    if (path !== null && /CORRUPT|NOTADB/.test(errorCode(error))) throw unreadable(path);
     throw error;
   }
 }
@@ -68,18 +68,18 @@ async function open(settings: StoreSettings, path: string | null): Promise<Store
 /** Whether the error may pass without the operator, who must fix a file that can't be opened or written. */
 function isTemporary(error: unknown): boolean {
   const isOfFile = /CANTOPEN|READONLY|NOTADB|CORRUPT|unable to open|malformed/i.test(codeAndText(error));
-  return faultOf(error) !== "rejected" && !isOfFile;
+  return faultKind(error) !== "rejected" && !isOfFile;
 }
 
 /** The path of a `file:` URL; null for other URLs. */
-function filePathOf(url: string): string | null {
+function filePath(url: string): string | null {
   return url.startsWith("file:") ? url.slice("file:".length).replace(/^\/\/(?=\/)/, "") : null;
 }
 
 /** Whether the database file has data, for which a new master key must never be created. An empty file has none. */
 export function databaseExists(url: string): boolean {
-  const path = filePathOf(url);
-  return path !== null && existsSync(path) && (sizeOf(path) > 0 || sizeOf(`${realPath(path)}-wal`) > 0);
+  const path = filePath(url);
+  return path !== null && existsSync(path) && (fileSize(path) > 0 || fileSize(`${realPath(path)}-wal`) > 0);
 }
 
 async function openShared({ url, authToken, onFatal, onWait, lockTimes }: StoreSettings): Promise<DbConnection> {
@@ -117,7 +117,7 @@ async function openOwnFile(name: string, onDeath: (cause: unknown) => void): Pro
 }
 
 function refuseMigrated(name: string, path: string): void {
-  const mark = migratedMarkOf(path);
+  const mark = migratedMark(path);
   if (!existsSync(mark)) return;
   throw new Error(
     `The database ${name} was migrated to PostgreSQL: a service on the file would send the same calls once more. Set DATABASE_URL to ` +
@@ -165,7 +165,7 @@ export async function sizeOfFile(path: string, finishedUntil: Date): Promise<Dat
 
 async function openMigrated(url: string, authToken: string | null): Promise<DbConnection> {
   if (isPostgresUrl(url)) return (await import("./postgres/store.ts")).openPostgresMigrated(url);
-  const path = filePathOf(url);
+  const path = filePath(url);
   if (path !== null) refuseMigrated(path, path);
   const connection =
     path === null ? (await import("./libsql/remote.ts")).openRemote(url, authToken) : openExisting(path, "shared");
@@ -176,7 +176,7 @@ async function openMigrated(url: string, authToken: string | null): Promise<DbCo
 function openExisting(name: string, mode: "read" | "shared"): DbConnection {
   if (!databaseExists(`file:${name}`))
     throw new Error(`There is no database ${name}. Start the service once, or set DATABASE_URL.`);
-  const path = singlePathOf(name);
+  const path = singlePath(name);
   const refused = refusedPlace(path);
   if (refused !== null) {
     throw new Error(

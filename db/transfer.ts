@@ -14,7 +14,7 @@ import { openPostgres, type PostgresPool } from "./postgres/connection.ts";
 import { migratePostgres } from "./postgres/migrate.ts";
 import { escapeText } from "./postgres/queries.ts";
 import { type Row, type SqlValue, toStatement } from "./sql/dialect.ts";
-import { codeOf, DatabaseFault } from "./sql/errors.ts";
+import { errorCode, DatabaseFault } from "./sql/errors.ts";
 import { tables } from "./tables.ts";
 
 /** How a table is copied. */
@@ -403,7 +403,7 @@ async function writeBatch(
     await writeRows(connection, table, rows, { before, next });
     return next;
   } catch (error) {
-    const code = error instanceof DatabaseFault ? codeOf(error.cause) : "";
+    const code = error instanceof DatabaseFault ? errorCode(error.cause) : "";
     // Integrity constraints and values out of range.
     if (!/^2[23]/.test(code)) throw error;
     const [row] = rows;

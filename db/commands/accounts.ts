@@ -75,7 +75,7 @@ export const addKey = command<AccountStore["addKey"]>(
   async (tx, key, audit, stop, checksMaker = false) => {
     if (checksMaker && !(await isOfManager(tx, key))) return false;
     const first = stop === undefined ? null : await readFirst(tx);
-    const isHold = isHoldOf(key.accountId);
+    const isHold = hasHoldIn(key.accountId);
     const isFirstHold = key.accountId === first?.id && key.hold !== "none" && !(await hasRow(tx, apiKeys, isHold));
     const added = await tx.db.insert(apiKeys).values(key).onConflictDoNothing().returning();
     if (added.length === 0) return false;
@@ -95,7 +95,7 @@ export const addKey = command<AccountStore["addKey"]>(
 );
 
 /** The condition that a key is of this account and has a hold. */
-export function isHoldOf(accountId: string | undefined): SQL | undefined {
+export function hasHoldIn(accountId: string | undefined): SQL | undefined {
   return and(eq(apiKeys.accountId, accountId ?? ""), ne(apiKeys.hold, "none"));
 }
 
@@ -184,7 +184,7 @@ export function readFirst(reader: Reader) {
 }
 
 /** The email address of the person who joined an account first. */
-export function firstEmailOf(accountId: Column) {
+export function firstEmail(accountId: Column) {
   const first = alias(members, "first_members");
   const emails = qb.select({ email: people.email }).from(first).innerJoin(people, eq(people.id, first.personId));
   const ofAccount = emails.where(eq(first.accountId, accountId)).orderBy(first.joinedAt, first.personId);
@@ -264,14 +264,14 @@ export function createAccountStore({ reader, writer }: StoreAccess): AccountStor
       const ofAccount = qb.select().from(apiKeys).where(eq(apiKeys.accountId, accountId));
       return all(reader, ofAccount.orderBy(...inOrder).limit(limit));
     },
-    hasHold: async () => hasRow(reader, apiKeys, isHoldOf((await readFirst(reader))?.id)),
+    hasHold: async () => hasRow(reader, apiKeys, hasHoldIn((await readFirst(reader))?.id)),
     async list(limit) {
       const firstId = (await readFirst(reader))?.id;
       const isStoppedNow = sql<boolean>`${exists(STOP)}`.mapWith(Boolean).as("is_stopped");
       const listed = qb
         .select({
           id: accounts.id,
-          email: firstEmailOf(accounts.id),
+          email: firstEmail(accounts.id),
           createdAt: accounts.createdAt,
           isStopped: isStoppedNow,
           allowedAt: accounts.allowedAt,

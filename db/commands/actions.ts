@@ -48,7 +48,7 @@ import {
 import { addGrants, type GrantCounts, readGrants, type UsedGrant, useGrant, writeUses } from "./grants.ts";
 import { type CountedWrite, type KeyCounts, readKeyCounts } from "./key-limits.ts";
 import { findPaused, isHeldBack } from "./pauses.ts";
-import { type GoesBeyond, placeOf, readCounts, readRulesVersions, type RuleCounts } from "./rules.ts";
+import { type GoesBeyond, countPlace, readCounts, readRulesVersions, type RuleCounts } from "./rules.ts";
 
 /** The columns that every change of an action writes. */
 export const STATE = [
@@ -143,7 +143,7 @@ export const createActions = listCommand(
     const outcomes = list.map((one): CreateOutcome => {
       const outcome = decide(one, known, auditEntries);
       const isCreated = outcome.kind === "created";
-      if (isCreated) created.push({ one, isClaimed: outcome.isClaimed, row: rowOf(one, outcome) });
+      if (isCreated) created.push({ one, isClaimed: outcome.isClaimed, row: createdRow(one, outcome) });
       if (isCreated && one.beyond !== null && ruleCounts.markReported(one.beyond.count)) {
         firstBeyond.add(one);
         auditEntries.push(one.beyond.audit);
@@ -160,7 +160,7 @@ export const createActions = listCommand(
     const { lists } = tx;
     const rows = created.map(({ row }) => row);
     await lists.insert(ACTIONS, rows);
-    await lists.insert(KEYS, newestOf(keys, 3));
+    await lists.insert(KEYS, newestRows(keys, 3));
     const metadata = created.flatMap(({ one }) => one.metadata);
     await lists.insert(METADATA, metadata);
     const events = created.flatMap(({ one, isClaimed }) =>
@@ -194,7 +194,7 @@ export const createActions = listCommand(
     },
     size: ({ row, events, notifications, counts: added }) => ({
       rows: 2 + events.length + notifications.length + added.length,
-      bytes: bytesOf([row, ...notifications]),
+      bytes: countBytes([row, ...notifications]),
     }),
     turn: "create",
   },
@@ -224,7 +224,7 @@ function decide(one: NewAction, known: Known, auditEntries: Values[]): CreateOut
   }
   if (one.isRefused) return { kind: "refused" };
   if (one.rulesVersion !== known.rulesVersions.get(one.accountId)) return { kind: "rules_changed" };
-  const refusal = known.keyCounts.refusalOf(one);
+  const refusal = known.keyCounts.findRefusal(one);
   if (refusal !== null) return refusal;
   const beyond = known.ruleCounts.beyond(one.counts);
   if (beyond.length > 0) return { kind: "beyond", counts: beyond };
@@ -319,21 +319,21 @@ export const apply = listCommand(
       readKeyCounts(tx, list),
       readCounts(
         tx,
-        list.flatMap(({ counts: added, givesBack }) => [...added, ...givesBack.map(placeOf)]),
+        list.flatMap(({ counts: added, givesBack }) => [...added, ...givesBack.map(countPlace)]),
       ),
     ]);
     const allowed = list.filter((one) => {
       if (!mayDecide(one)) return false;
       const key = one.retaken === null ? null : countKey(one, { kind: "dedupe", key: one.retaken.key });
       const isTaken = key !== null && (holders.get(key) ?? one.id) !== one.id;
-      if (isTaken || keyCounts.refusalOf(one) !== null || ruleCounts.beyond(one.counts).length > 0) return false;
+      if (isTaken || keyCounts.findRefusal(one) !== null || ruleCounts.beyond(one.counts).length > 0) return false;
       keyCounts.add(one);
       ruleCounts.add(one.counts);
       if (key !== null) holders.set(key, one.id);
       return true;
     });
     const written = new Set<ActionWrite>();
-    for (const round of roundsOf(allowed, ({ id }) => id)) {
+    for (const round of splitRounds(allowed, ({ id }) => id)) {
       for (const kind of ["state", "result", "all"] as const) {
         const some = round.filter((one) => one.written === kind);
         for (const one of await updateEach(tx.lists, UPDATES[kind], some, ({ row }) => row)) written.add(one);
@@ -358,7 +358,7 @@ export const apply = listCommand(
     ],
     size: ({ row, events, notifications, response }) => ({
       rows: 2 + events.length + notifications.length,
-      bytes: bytesOf([row, ...notifications, ...(response === null ? [] : [response])]),
+      bytes: countBytes([row, ...notifications, ...(response === null ? [] : [response])]),
     }),
   },
 );
@@ -389,18 +389,18 @@ async function readDeciders({ lists }: Tx, list: readonly ActionWrite[]): Promis
   const links = list.flatMap(({ id: actionId, run, decider }) =>
     decider?.of === "link" ? [{ actionId, run, decision: decider.decision, endsAt: decider.endsAt }] : [],
   );
-  const personOf = (one: (typeof people)[number]) => `${one.accountId} ${one.personId}`;
-  const linkOf = (one: Readonly<Record<"actionId" | "decision", string>>) => `${one.actionId} ${one.decision}`;
+  const personKey = (one: (typeof people)[number]) => `${one.accountId} ${one.personId}`;
+  const linkName = (one: Readonly<Record<"actionId" | "decision", string>>) => `${one.actionId} ${one.decision}`;
   const [roles, revoked, open] = await Promise.all([
-    findEach(lists, ROLE_OF_PERSON, people, personOf),
+    findEach(lists, ROLE_OF_PERSON, people, personKey),
     findEach(lists, REVOKED_KEY, keys, ({ id }) => id),
-    findEach(lists, LINK_WITH_END, links, linkOf),
+    findEach(lists, LINK_WITH_END, links, linkName),
   ]);
   return ({ accountId, id: actionId, decider }) => {
     if (decider === null) return true;
     if (decider.of === "key") return (revoked.get(decider.keyId) ?? []).length === 0;
-    if (decider.of === "link") return (open.get(linkOf({ actionId, decision: decider.decision })) ?? []).length > 0;
-    const [member] = roles.get(personOf({ accountId, personId: decider.personId })) ?? [];
+    if (decider.of === "link") return (open.get(linkName({ actionId, decision: decider.decision })) ?? []).length > 0;
+    const [member] = roles.get(personKey({ accountId, personId: decider.personId })) ?? [];
     return member !== undefined && decider.roles.includes(member.role);
   };
 }
@@ -471,7 +471,7 @@ async function trimResponses(tx: Tx, actionId: string): Promise<void> {
 }
 
 /** The row of a new action, with its claim and the uses of its grant. */
-function rowOf(
+function createdRow(
   { row, claim, grant }: NewAction,
   { isClaimed, uses }: Extract<CreateOutcome, { readonly kind: "created" }>,
 ): Values {
@@ -490,12 +490,12 @@ function rowOf(
 const POLICY_PLACE = ACTIONS.columns.indexOf("policy");
 
 /** Keeps the last of several rows with the same first values, since one statement can't write a row twice. */
-function newestOf(rows: readonly Values[], values: number): readonly Values[] {
+function newestRows(rows: readonly Values[], values: number): readonly Values[] {
   return [...new Map(rows.map((row) => [row.slice(0, values).join("\0"), row])).values()];
 }
 
 /** Splits items into rounds without equal names, since one PostgreSQL statement updates a row only once. */
-function roundsOf<Item>(items: readonly Item[], name: (item: Item) => unknown): readonly (readonly Item[])[] {
+function splitRounds<Item>(items: readonly Item[], name: (item: Item) => unknown): readonly (readonly Item[])[] {
   const rounds: Item[][] = [];
   for (const same of Map.groupBy(items, name).values()) {
     for (const [n, item] of same.entries()) (rounds[n] ??= []).push(item);
@@ -510,7 +510,7 @@ function countKey(
   return `${accountId} ${kind} ${key}`;
 }
 
-function bytesOf(rows: readonly Values[]): number {
+function countBytes(rows: readonly Values[]): number {
   let bytes = 0;
   for (const row of rows) for (const value of row) bytes += typeof value === "string" ? value.length : 8;
   return bytes;

@@ -141,7 +141,7 @@ const MINUTE_MS = 60_000;
 type Group = { -readonly [Member in keyof ActivityGroup]: ActivityGroup[Member] };
 
 /** Groups rows that differ only within a minute and slightly in duration. */
-function groupsOf(rows: Awaited<ReturnType<typeof HAPPENED.all>>): readonly ActivityGroup[] {
+function toGroups(rows: Awaited<ReturnType<typeof HAPPENED.all>>): readonly ActivityGroup[] {
   const groups = new Map<string, { readonly group: Group; totalMs: number }>();
   for (const { accountId, host, keyId, type, status, detail, byMcp, heldAt, at } of rows) {
     // Skip altered rows: their counts could not be written, and then nothing after them would be counted.
@@ -195,7 +195,7 @@ function isOfSpan({ accountId, slotMinutes, since, until }: ActivitySpan) {
 
 type Stored = typeof activity.$inferSelect;
 
-function activityRowOf({ latency, waits, ...row }: Stored): ActivityRow {
+function toActivityRow({ latency, waits, ...row }: Stored): ActivityRow {
   return { ...row, latency: parseHistogram(latency), waits: parseHistogram(waits) };
 }
 
@@ -216,19 +216,19 @@ export function createActivityStore({ reader, writer }: StoreAccess): ActivitySt
       if (newest <= after) return { groups: [], position: after, at: null, isLast: true };
       const end = await findStretchEnd(reader, after, limit);
       const until = end === null ? newest : Math.min(newest, end.seq);
-      const groups = groupsOf(await HAPPENED.all(reader, { after, until, since }));
+      const groups = toGroups(await HAPPENED.all(reader, { after, until, since }));
       return { groups, position: until, at: end?.at ?? null, isLast: until === newest };
     },
 
     async stored(slots) {
       if (slots.length === 0) return [];
       const items = slots.map(({ accountId, slotMinutes, at }) => [accountId, slotMinutes, at.getTime()]);
-      return (await STORED.all(reader, { slots: items })).map(activityRowOf);
+      return (await STORED.all(reader, { slots: items })).map(toActivityRow);
     },
 
     async read(span) {
       const { created, completed, failed, attempts, failedAttempts, lastError, lastFailedAt } = activity;
-      const sumOf = (column: Column) => sql<number>`cast(sum(${column}) as bigint)`.as(column.name);
+      const sumColumn = (column: Column) => sql<number>`cast(sum(${column}) as bigint)`.as(column.name);
       const slots = qb
         .select()
         .from(activity)
@@ -238,11 +238,11 @@ export function createActivityStore({ reader, writer }: StoreAccess): ActivitySt
         .select({
           kind: ofKind,
           name: named,
-          created: sumOf(created),
-          completed: sumOf(completed),
-          failed: sumOf(failed),
-          attempts: sumOf(attempts),
-          failedAttempts: sumOf(failedAttempts),
+          created: sumColumn(created),
+          completed: sumColumn(completed),
+          failed: sumColumn(failed),
+          attempts: sumColumn(attempts),
+          failedAttempts: sumColumn(failedAttempts),
           lastError: sql<string | null>`${valueOfMax(lastError, lastFailedAt)}`.as("last_error"),
           lastFailedAt: sql<Date | null>`max(${lastFailedAt})`.mapWith(lastFailedAt).as("last_failed_at"),
         })
@@ -251,7 +251,7 @@ export function createActivityStore({ reader, writer }: StoreAccess): ActivitySt
         .groupBy(ofKind, named);
       const [ofAll, ofNames] = await Promise.all([all(reader, slots), all(reader, names)]);
       return {
-        slots: ofAll.map(activityRowOf),
+        slots: ofAll.map(toActivityRow),
         names: ofNames.flatMap(({ kind, ...sums }) => (kind === "all" ? [] : [{ kind, ...sums }])),
       };
     },

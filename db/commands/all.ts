@@ -56,7 +56,7 @@ const COMMANDS: ReadonlyMap<string, AnyCommand> = new Map(
 
 const NAMES: ReadonlyMap<AnyCommand, string> = new Map([...COMMANDS].map(([name, one]) => [one, name]));
 
-export function commandOf(name: string): AnyCommand {
+export function findCommand(name: string): AnyCommand {
   const found = COMMANDS.get(name);
   if (found === undefined) throw new Error(`There is no command ${name}.`);
   return found;

@@ -39,7 +39,7 @@ export const removeChannel = command<ChannelStore["remove"]>(async (tx, accountI
 });
 
 export function createChannelStore({ reader, writer, seal }: ActionAccess): ChannelStore {
-  const channelOf = ({ sealedConfig, kind, ...row }: Row): Channel => {
+  const openChannel = ({ sealedConfig, kind, ...row }: Row): Channel => {
     // If the kind was altered, there is no target to send to.
     const known = CHANNEL_KINDS.find((one) => one === kind);
     const target = known === undefined ? NOWHERE : openedTarget(sealedConfig, row.id, seal);
@@ -49,14 +49,14 @@ export function createChannelStore({ reader, writer, seal }: ActionAccess): Chan
     seal.seal(JSON.stringify({ to, url }), { ...PLACE, row: id });
   const find = async (accountId: string, id: string): Promise<Channel | null> => {
     const row = await findRow(reader, channels, { accountId, id });
-    return row === null ? null : channelOf(row);
+    return row === null ? null : openChannel(row);
   };
   return {
     version: () => readVersion(reader, CHANNELS_VERSION),
     async list(accountId) {
       const isOfAccount = accountId === null ? undefined : eq(channels.accountId, accountId);
       const listed = qb.select().from(channels).where(isOfAccount);
-      return (await all(reader, listed.orderBy(channels.accountId, channels.createdAt, channels.id))).map(channelOf);
+      return (await all(reader, listed.orderBy(channels.accountId, channels.createdAt, channels.id))).map(openChannel);
     },
     find,
     put: ({ to, url, ...row }, audit) =>

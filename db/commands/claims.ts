@@ -7,7 +7,7 @@ import { CLOCK_TOLERANCE_MS } from "../../src/core/limits.ts";
 import { pausingSubjects, stoppingSubjects } from "../../src/core/pause.ts";
 import type { SetBack } from "../../src/core/store.ts";
 import { pauseLocks } from "../sql/locks.ts";
-import { all, bytesOf, hasValues, prepare, qb } from "../sql/read.ts";
+import { all, columnBytes, hasValues, prepare, qb } from "../sql/read.ts";
 import { actions, outbox, timeline } from "../tables.ts";
 import { EVENTS } from "./actions.ts";
 import {
@@ -40,7 +40,7 @@ const LANE = { accountId: "text", host: "text", keyId: "text", most: "number" } 
 const timeIn = (column: SQLWrapper, name: string) => sql<number | null>`cast(${column} as integer)`.as(name);
 
 const bytesIn = (columns: readonly SQLWrapper[]) =>
-  sql<number>`${sql.join(columns.map(bytesOf), sql` + `)}`.as("bytes");
+  sql<number>`${sql.join(columns.map(columnBytes), sql` + `)}`.as("bytes");
 
 /** The earliest pending actions of a lane, due or not. */
 const ACTIONS = prepare({ ...LANE, now: "number" }, ({ now, most, ...lane }) => {
@@ -104,7 +104,7 @@ async function claimFrom(lists: Lists, asking: QueueClaim): Promise<ClaimResult>
     const sent = await updateEach(lists, SEND, taken, ({ row: { id, fence } }) => {
       return ["active", fence + 1, null, leaseUntil, by, id, fence];
     });
-    return { rows: sent.map(claimedOf), next };
+    return { rows: sent.map(toClaimed), next };
   }
   const { taken, next } = take(asking, lanes, await lists.find(ACTIONS, asked));
   const started = await updateEach(lists, START, taken, ({ row: { id, fence, attempts, startedAt } }) => {
@@ -116,7 +116,7 @@ async function claimFrom(lists: Lists, asking: QueueClaim): Promise<ClaimResult>
       return [id, accountId, now, run, fence + 1, "started", "", "active", "{}"];
     }),
   );
-  return { rows: started.map(claimedOf), next };
+  return { rows: started.map(toClaimed), next };
 }
 
 interface Found {
@@ -126,7 +126,7 @@ interface Found {
   readonly bytes: number;
 }
 
-function claimedOf({ row: { id, fence } }: { readonly row: Found }): ClaimResult["rows"][number] {
+function toClaimed({ row: { id, fence } }: { readonly row: Found }): ClaimResult["rows"][number] {
   return { id, fence: fence + 1 };
 }
 

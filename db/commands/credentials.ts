@@ -83,7 +83,7 @@ export const allowCredentials = command<CredentialStore["allow"]>(
     const { id, keys, revision } = credentials;
     for (const row of await all(tx, qb.select({ id, keys, revision }).from(credentials).where(isOne))) {
       if (row.keys.includes(keyId)) continue;
-      const kept = row.keys.length < CREDENTIAL_KEYS_MAX ? row.keys : await liveOf(tx, row.keys);
+      const kept = row.keys.length < CREDENTIAL_KEYS_MAX ? row.keys : await liveKeys(tx, row.keys);
       await tx.db
         .update(credentials)
         .set({ keys: [...kept, keyId], revision: row.revision + 1 })
@@ -94,7 +94,7 @@ export const allowCredentials = command<CredentialStore["allow"]>(
   (accountId) => [accountLock(accountId)],
 );
 
-async function liveOf(tx: Tx, keys: readonly string[]): Promise<readonly string[]> {
+async function liveKeys(tx: Tx, keys: readonly string[]): Promise<readonly string[]> {
   const isLive = and(inArray(apiKeys.id, [...keys]), isNull(apiKeys.revokedAt));
   const found = await all(tx, qb.select({ id: apiKeys.id }).from(apiKeys).where(isLive));
   const live = new Set(found.map(({ id }) => id));

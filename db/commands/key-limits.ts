@@ -141,7 +141,7 @@ export async function readKeyCounts({ lists }: Tx, list: readonly CountedWrite[]
     counts.get(requestName({ accountId, keyId, digest })) ?? NEVER_REJECTED;
   return {
     /** Why a write may not be made now, or null. */
-    refusalOf(one: CountedWrite): KeyRefusal | null {
+    findRefusal(one: CountedWrite): KeyRefusal | null {
       const { request, budget } = one;
       if (request?.kind === "asked" && !mayRepeat(countOf(one, request), saysWhy(request.reason)))
         return { kind: "rejected_before", request };

@@ -44,11 +44,11 @@ interface NotificationEnd {
 /** Writes how attempts ended. Returns for each whether it was written: not if its claim was lost. */
 export const settleNotifications = listCommand(
   async (tx, list: readonly NotificationEnd[]): Promise<readonly boolean[]> => {
-    const claimOf = ({ id, claim }: NotificationEnd) => [id, ...claim, "active"];
+    const claimValues = ({ id, claim }: NotificationEnd) => [id, ...claim, "active"];
     const [delivered, others] = [list.filter((one) => one.isDelivered), list.filter((one) => !one.isDelivered)];
     const written = new Set([
-      ...(await updateEach(tx.lists, SETTLE, others, (one) => [...one.row, ...claimOf(one)])),
-      ...(await updateEach(tx.lists, DELIVER, delivered, (one) => [...one.row, null, ...claimOf(one)])),
+      ...(await updateEach(tx.lists, SETTLE, others, (one) => [...one.row, ...claimValues(one)])),
+      ...(await updateEach(tx.lists, DELIVER, delivered, (one) => [...one.row, null, ...claimValues(one)])),
     ]);
     const events = list.flatMap((one) =>
       one.event === null || !written.has(one) ? [] : [{ ...one.event, id: one.id }],

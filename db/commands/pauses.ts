@@ -96,7 +96,7 @@ const LANES = 128;
 export function createPauseStore({ reader, writer }: StoreAccess, queue: Pick<Queue<Action>, "lanes">): PauseStore {
   const { indexedBy } = reader.dialect;
   /** Ids of the actions of a key. */
-  const idsOf = async (isStatus: SQL, { accountId, keyId }: Omit<LaneName, "host">, limit: number) => {
+  const pausedIds = async (isStatus: SQL, { accountId, keyId }: Omit<LaneName, "host">, limit: number) => {
     const ofKey = qb.select({ id: actions.id }).from(actions);
     const found = ofKey.where(and(isStatus, hasValues(actions, { accountId, keyId }))).limit(limit);
     return (await all(reader, found)).map(({ id }) => id);
@@ -132,8 +132,8 @@ export function createPauseStore({ reader, writer }: StoreAccess, queue: Pick<Qu
     async unfinished(accountId, keyId, limit) {
       const key = { accountId, keyId };
       // Read this first: an action that becomes pending again meanwhile is found below.
-      const sending = await idsOf(sql`${actions.status} = 'active'`, key, 1);
-      const ids = await idsOf(sql`${actions.status} = 'awaiting_approval'`, key, limit);
+      const sending = await pausedIds(sql`${actions.status} = 'active'`, key, 1);
+      const ids = await pausedIds(sql`${actions.status} = 'awaiting_approval'`, key, limit);
       let after = { accountId, host: "", keyId: "" };
       while (ids.length < limit) {
         const heads = (await queue.lanes(after, LANES)).filter((head) => head.accountId === accountId);

@@ -28,7 +28,7 @@ import { mayDo } from "../../src/core/roles.ts";
 import { accountLock, personLock, rulesLock, signUpLock } from "../sql/locks.ts";
 import { all, countRows, findRow, get, hasRow, hasValues, prepare, qb } from "../sql/read.ts";
 import type { Reader } from "../sql/dialect.ts";
-import { firstEmailOf, isHoldOf, readFirst } from "./accounts.ts";
+import { firstEmail, hasHoldIn, readFirst } from "./accounts.ts";
 import { addIfWritten, addToAudit } from "./audit.ts";
 import { command, deleteSome, type Tx } from "./command.ts";
 import type { Invitation, Joining, TeamStore } from "../../src/core/team-store.ts";
@@ -91,7 +91,7 @@ export const renameAccount = command<PeopleStore["renameAccount"]>(async (tx, ac
 
 export const signUp = command<PeopleStore["signUp"]>(
   async (tx, { account, key, person, session, audit = [], allowedBy, untilHold }) => {
-    if (untilHold === true && (await hasRow(tx, apiKeys, isHoldOf((await readFirst(tx))?.id)))) return false;
+    if (untilHold === true && (await hasRow(tx, apiKeys, hasHoldIn((await readFirst(tx))?.id)))) return false;
     if (!(await addPerson(tx, person))) return false;
     const allowedAt = allowedBy === undefined ? null : account.createdAt;
     await tx.db.insert(accounts).values({ ...account, allowedAt, allowedBy });
@@ -160,7 +160,7 @@ export const switchAccount = command<PeopleStore["switchAccount"]>(async (tx, ha
 const hasMember = (tx: Tx, accountId: string) => hasRow(tx, members, eq(members.accountId, accountId));
 
 /** The links that reset a person's password, which is one for all their accounts. */
-function isResetOf(personId: string): SQL | undefined {
+function isResetFor(personId: string): SQL | undefined {
   const own = qb.select({ id: members.accountId }).from(members).where(eq(members.personId, personId));
   return and(inArray(welcomeLinks.accountId, own), eq(welcomeLinks.personId, personId));
 }
@@ -170,7 +170,7 @@ export const offer = command<PeopleStore["offer"]>(
     const { accountId, personId } = link;
     if (personId === null && (await hasMember(tx, accountId))) return false;
     const isFirst = and(eq(welcomeLinks.accountId, accountId), isNull(welcomeLinks.personId));
-    await tx.db.delete(welcomeLinks).where(personId === null ? isFirst : isResetOf(personId));
+    await tx.db.delete(welcomeLinks).where(personId === null ? isFirst : isResetFor(personId));
     await tx.db.insert(welcomeLinks).values(link);
     return true;
   },
@@ -223,7 +223,7 @@ export const changePassword = command<PeopleStore["changePassword"]>(
     await tx.db.insert(sessions).values(session);
     await addToAudit(tx, audit);
     await endOthers(tx, session);
-    await tx.db.delete(welcomeLinks).where(isResetOf(personId));
+    await tx.db.delete(welcomeLinks).where(isResetFor(personId));
     return true;
   },
   ({ personId }) => [personLock(personId)],
@@ -245,10 +245,10 @@ async function findMember(reader: Reader, condition: SQL | undefined): Promise<M
   const joined = qb.select(MEMBER).from(people).innerJoin(members, eq(members.personId, people.id));
   const lastUsedFirst = joined.where(condition).orderBy(...LAST_USED_FIRST);
   const found = await get(reader, lastUsedFirst.limit(1));
-  return found === null ? null : memberOf(found);
+  return found === null ? null : toMember(found);
 }
 
-function memberOf(row: PersonRow & Omit<Member, "person">): Member {
+function toMember(row: PersonRow & Omit<Member, "person">): Member {
   const { accountId, role, id, email, passwordHash, createdAt } = row;
   return { person: { id, email, passwordHash, createdAt }, accountId, role };
 }
@@ -271,7 +271,7 @@ const SESSION = prepare({ hash: "text", now: "time" }, (arg) => {
 /** Read for each `GET /v1/account`. */
 const LABEL = prepare({ accountId: "text" }, (arg) =>
   qb
-    .select({ name: accounts.name, email: firstEmailOf(accounts.id) })
+    .select({ name: accounts.name, email: firstEmail(accounts.id) })
     .from(accounts)
     .where(eq(accounts.id, arg.accountId)),
 );
@@ -294,7 +294,7 @@ export function createPeopleStore({ reader, writer }: StoreAccess): PeopleStore 
       const found = await SESSION.get(reader, { hash, now });
       if (found === null) return null;
       const { secretHash, lastSeenAt, hasOthers } = found;
-      return { ...memberOf(found), secretHash, lastSeenAt, hasOthers };
+      return { ...toMember(found), secretHash, lastSeenAt, hasOthers };
     },
     sessionsOf(personId, now) {
       const live = qb
@@ -318,7 +318,7 @@ export function createPeopleStore({ reader, writer }: StoreAccess): PeopleStore 
 }
 
 /** See `TeamStore.managers`. `union` ends the recursion even if rows were altered into a cycle. */
-function managersOf(accountId: string, now: Date): SQL<{ readonly id: string }> {
+function selectManagers(accountId: string, now: Date): SQL<{ readonly id: string }> {
   const { id, replaces } = apiKeys;
   const isOwner = and(sql`${apiKeys.accountId} = ${accountId}`, sql`${apiKeys.role} = 'owner'`);
   const isLive = and(isNull(apiKeys.revokedAt), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, now)));
@@ -332,7 +332,7 @@ function managersOf(accountId: string, now: Date): SQL<{ readonly id: string }> 
 }
 
 /** Why somebody can't leave an account or stop owning it: they are not in it, or nobody else owns it. Null: they can. */
-async function refusalOf(tx: Tx, accountId: string, personId: string): Promise<"gone" | "last_owner" | null> {
+async function removalRefusal(tx: Tx, accountId: string, personId: string): Promise<"gone" | "last_owner" | null> {
   const member = await findRow(tx, members, { accountId, personId });
   if (member === null) return "gone";
   const isOther = and(hasValues(members, { accountId, role: "owner" }), ne(members.personId, personId));
@@ -342,7 +342,7 @@ async function refusalOf(tx: Tx, accountId: string, personId: string): Promise<"
 export const changeRole = command<TeamStore["changeRole"]>(
   async (tx, accountId, personId, role, audit, by) => {
     if (by !== undefined && !(await isOfManager(tx, { accountId, ...by }))) return "not_manager";
-    const refusal = await refusalOf(tx, accountId, personId);
+    const refusal = await removalRefusal(tx, accountId, personId);
     if (refusal === "gone" || (refusal !== null && role !== "owner")) return refusal;
     await tx.db.update(members).set({ role }).where(hasValues(members, { accountId, personId }));
     if (role !== "owner") await revokeConnections(tx, { accountId, personId, at: audit.at });
@@ -359,7 +359,7 @@ export const changeRole = command<TeamStore["changeRole"]>(
 export const removeMember = command<TeamStore["remove"]>(
   async (tx, accountId, personId, audit, by) => {
     if (by !== undefined && !(await isOfManager(tx, { accountId, ...by }))) return "not_manager";
-    const refusal = await refusalOf(tx, accountId, personId);
+    const refusal = await removalRefusal(tx, accountId, personId);
     if (refusal !== null) return refusal;
     await revokeConnections(tx, { accountId, personId, at: audit.at });
     await addToAudit(tx, audit);
@@ -412,7 +412,7 @@ async function mayJoin(tx: Tx, { invitation, at }: Joining): Promise<boolean> {
   const { createdBy, createdById } = invitations;
   // `isByManager` (`src/core/account-store.ts`) has the same rule for one invitation.
   const isByManager = sql`case when ${createdById} is null then ${createdBy} not like 'user:%'
-    else ${createdById} in (${managersOf(accountId, at)}) end`;
+    else ${createdById} in (${selectManagers(accountId, at)}) end`;
   const isOpen = and(eq(invitations.id, id), gt(invitations.expiresAt, at), isByManager);
   if (!(await hasRow(tx, invitations, isOpen))) return false;
   return (await countRows(tx, members, eq(members.accountId, accountId))) < PEOPLE_PER_ACCOUNT_MAX;
@@ -498,10 +498,10 @@ export function createTeamStore({ reader, writer }: StoreAccess): TeamStore {
     },
     member: (accountId, personId) => get(reader, membersWhere(hasValues(members, { accountId, personId }))),
     async managers(accountId, now) {
-      return new Set((await all(reader, managersOf(accountId, now))).map(({ id }) => id));
+      return new Set((await all(reader, selectManagers(accountId, now))).map(({ id }) => id));
     },
     accountsOf(personId, limit) {
-      const email = firstEmailOf(members.accountId);
+      const email = firstEmail(members.accountId);
       const ofPerson = qb
         .select({ accountId: members.accountId, role: members.role, email, name: accounts.name })
         .from(members)

@@ -22,7 +22,7 @@ import { FACT, readVersion, renewVersion, RULES_VERSION } from "./facts.ts";
 import { isOfManager } from "./makers.ts";
 
 /** The fact that changes with the rules of one account. */
-function rulesVersionOf(accountId: string): string {
+function rulesVersionName(accountId: string): string {
   return `${RULES_VERSION} ${accountId}`;
 }
 
@@ -31,18 +31,18 @@ export async function readRulesVersions(
   { lists }: Pick<Tx, "lists">,
   accountIds: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, string>> {
-  const names = Array.from(accountIds, (accountId) => ({ name: rulesVersionOf(accountId) }));
+  const names = Array.from(accountIds, (accountId) => ({ name: rulesVersionName(accountId) }));
   const found = await findEach(lists, FACT, names, ({ name }) => name);
-  return new Map(Array.from(accountIds, (id) => [id, found.get(rulesVersionOf(id))?.[0]?.value ?? ""]));
+  return new Map(Array.from(accountIds, (id) => [id, found.get(rulesVersionName(id))?.[0]?.value ?? ""]));
 }
 
 export const replaceRules = command<RuleStore["replace"]>(
   async (tx, { accountId, rules: rows, expected, audit, by }) => {
     if (by !== undefined && !(await isOfManager(tx, { accountId, ...by }))) return "not_manager";
-    if ((await readVersion(tx, rulesVersionOf(accountId))) !== expected) return false;
+    if ((await readVersion(tx, rulesVersionName(accountId))) !== expected) return false;
     await tx.db.delete(rules).where(eq(rules.accountId, accountId));
     for (const [position, row] of rows.entries()) await tx.db.insert(rules).values({ ...row, position });
-    await addToAudit(tx, audit, rulesVersionOf(accountId));
+    await addToAudit(tx, audit, rulesVersionName(accountId));
     await renewVersion(tx, RULES_VERSION);
     return true;
   },
@@ -50,7 +50,7 @@ export const replaceRules = command<RuleStore["replace"]>(
 );
 
 export const recordRefusal = command<RuleStore["recordRefusal"]>(async (tx, expected, audit) => {
-  if ((await readVersion(tx, rulesVersionOf(audit.accountId))) !== expected) return false;
+  if ((await readVersion(tx, rulesVersionName(audit.accountId))) !== expected) return false;
   await addToAudit(tx, audit);
   return true;
 });
@@ -65,12 +65,12 @@ export function createRuleStore(
     version: () => readVersion(reader, RULES_VERSION),
     async versions() {
       const ruled = qb.select({ accountId: rules.accountId }).from(rules).groupBy(rules.accountId).as("ruled");
-      const isOfAccount = eq(facts.name, sql`${sql.raw(`'${rulesVersionOf("")}'`)} || ${ruled.accountId}`);
+      const isOfAccount = eq(facts.name, sql`${sql.raw(`'${rulesVersionName("")}'`)} || ${ruled.accountId}`);
       const { accountId } = ruled;
       const found = qb.select({ accountId, version: facts.value }).from(ruled).leftJoin(facts, isOfAccount);
       return new Map((await all(reader, found)).map((row) => [row.accountId, row.version ?? ""]));
     },
-    findVersion: (accountId) => readVersion(reader, rulesVersionOf(accountId)),
+    findVersion: (accountId) => readVersion(reader, rulesVersionName(accountId)),
     list(accountId) {
       const { position, ...columns } = getTableColumns(rules);
       return all(reader, qb.select(columns).from(rules).where(eq(rules.accountId, accountId)).orderBy(position));
@@ -167,7 +167,7 @@ export async function readCounts({ lists }: { readonly lists: Pick<Lists, "find"
     /** Gives back what an action has counted, unless the row has been pruned. */
     giveBack(counted: StoredCount): void {
       const amount = BigInt(counted[3]);
-      for (const row of parts.within(placeOf(counted))) {
+      for (const row of parts.within(countPlace(counted))) {
         row.amount = row.amount < amount ? 0n : row.amount - amount;
         changed.add(row);
       }
@@ -191,6 +191,6 @@ export async function beyondCounts(reader: Reader, counts: readonly RuleCount[])
 /** The amount for an altered row. It exceeds every limit, so that creates neither fail nor pass because of it. */
 const OVER_EVERY_LIMIT = 10n ** 60n;
 
-export function placeOf([ruleId, subject, start]: StoredCount): Place {
+export function countPlace([ruleId, subject, start]: StoredCount): Place {
   return { ruleId, subject, from: start, to: start };
 }

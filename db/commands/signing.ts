@@ -20,7 +20,7 @@ export const rotate = command(
   async (tx, seed: Seed, audit: AuditEntry | undefined, shown: ShownSeed | undefined) => {
     const { accountId, origin } = seed;
     if (shown !== undefined) {
-      const isInUse = and(eq(signingSeeds.accountId, accountId), inArray(signingSeeds.origin, placesOf(shown)));
+      const isInUse = and(eq(signingSeeds.accountId, accountId), inArray(signingSeeds.origin, seedPlaces(shown)));
       const inUse = qb.select({ id: signingSeeds.id }).from(signingSeeds).where(isInUse);
       const newest = await get(tx, inUse.orderBy(desc(signingSeeds.seq)).limit(1));
       if ((newest?.id ?? null) !== shown.id) return false;
@@ -53,17 +53,17 @@ const EVERY_ORIGIN = { calls: "calls", callbacks: "callbacks" } as const satisfi
 /** The prefix of stored origins of callbacks. Origins of calls have none. */
 const CALLBACKS_TO = "callbacks ";
 
-function placeOf(origin: string | null, use: SigningUse | null): string {
+function seedPlace(origin: string | null, use: SigningUse | null): string {
   if (origin === null) return use === null ? EVERYTHING : EVERY_ORIGIN[use];
   return use === "callbacks" ? CALLBACKS_TO + origin : origin;
 }
 
 /** The places of the seeds in use for an origin. */
-function placesOf({ origin, use }: Pick<ShownSeed, "origin" | "use">): string[] {
-  return [placeOf(origin, use), EVERY_ORIGIN[use], EVERYTHING];
+function seedPlaces({ origin, use }: Pick<ShownSeed, "origin" | "use">): string[] {
+  return [seedPlace(origin, use), EVERY_ORIGIN[use], EVERYTHING];
 }
 
-/** The inverse of `placeOf`. */
+/** The inverse of `seedPlace`. */
 function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
   if (place === EVERYTHING) return { origin: null, use: null };
   if (place === EVERY_ORIGIN.calls || place === EVERY_ORIGIN.callbacks) return { origin: null, use: place };
@@ -72,7 +72,7 @@ function originAndUse(place: string): Pick<SigningSeed, "origin" | "use"> {
 }
 
 /** Each origin with its newest use. An altered URL may have no origin. */
-function usesOf(rows: readonly { readonly url: string; readonly at: Date }[]): readonly OriginUse[] {
+function toUses(rows: readonly { readonly url: string; readonly at: Date }[]): readonly OriginUse[] {
   const newest = new Map<string, Date>();
   for (const { url, at } of rows) {
     const origin = normalTarget(url)?.origin;
@@ -88,9 +88,9 @@ export function createSigningStore({ reader, writer }: StoreAccess): SigningStor
   const { isOneOf } = reader.dialect;
   return {
     rotate: ({ use, ...seed }, audit, shown) =>
-      writer.run(rotate, { ...seed, origin: placeOf(seed.origin, use) }, audit, shown),
+      writer.run(rotate, { ...seed, origin: seedPlace(seed.origin, use) }, audit, shown),
     async seeds(accountId, origin, use) {
-      const seeds = await SEEDS.all(reader, { accountId, places: placesOf({ origin, use }) });
+      const seeds = await SEEDS.all(reader, { accountId, places: seedPlaces({ origin, use }) });
       return seeds.map(({ id, origin: place, sealedSeed, rotatedAt }) => {
         return { id, accountId, ...originAndUse(place), sealedSeed, rotatedAt };
       });
@@ -121,8 +121,8 @@ export function createSigningStore({ reader, writer }: StoreAccess): SigningStor
       // For equal places, the last one wins, which is the newest.
       const newest = new Map(rotations.map(({ place, at }) => [place, at]));
       return {
-        calls: ids.length === 0 ? [] : usesOf(await all(reader, called)),
-        callbacks: usesOf(sent.filter(({ kind }) => kind === "callback")).slice(0, KNOWN_ORIGINS_MAX),
+        calls: ids.length === 0 ? [] : toUses(await all(reader, called)),
+        callbacks: toUses(sent.filter(({ kind }) => kind === "callback")).slice(0, KNOWN_ORIGINS_MAX),
         rotations: [...newest].map(([place, rotatedAt]) => ({ ...originAndUse(place), rotatedAt })),
       };
     },

@@ -5,7 +5,7 @@ import { firstActionId } from "../../src/core/ids.ts";
 import { utcDay } from "../../src/core/key-limits.ts";
 import { DEDUPE_WINDOW_MS, PRUNE_BYTES_MAX, PRUNE_ROWS_MAX, PRUNE_SCAN_ROWS_MAX } from "../../src/core/limits.ts";
 import type { UpkeepStore } from "../../src/core/store.ts";
-import { all, bytesOf, bytesOfAction, get, hasValues, qb } from "../sql/read.ts";
+import { all, columnBytes, bytesOfAction, get, hasValues, qb } from "../sql/read.ts";
 import type { StoreAccess } from "../sql/writer.ts";
 import {
   actionKeys,
@@ -150,7 +150,7 @@ function scanned(until: Until, after: string) {
   const count = qb.$count(rows.limit(PRUNE_ROWS_MAX + 1).as("counted"));
   const { id, revision, accountId, dedupe, idempotencyKey } = actions;
   const kept = qb
-    .select({ bytes: sql`sum(${bytesOf(attempts.responseBody)})` })
+    .select({ bytes: sql`sum(${columnBytes(attempts.responseBody)})` })
     .from(attempts)
     .where(eq(attempts.actionId, id));
   const bytes = sql<number>`${bytesOfAction()} + coalesce(${kept}, 0)`.as("bytes");

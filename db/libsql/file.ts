@@ -8,8 +8,8 @@ import { FILE_LOOK_MS, LOG_SAVE_EVERY_MS, LOG_SAVE_MS_MAX } from "../../src/core
 import { StoreLost } from "../../src/core/store.ts";
 import { type CommandCall, type DbConnection, runCalls, runGroup } from "../commands/command.ts";
 import { type Row, sqliteDialect, type SqlValue, type Statement } from "../sql/dialect.ts";
-import { faultOf, orUnavailable } from "../sql/errors.ts";
-import { logBytesOf, sizeOf } from "./inspect.ts";
+import { faultKind, orUnavailable } from "../sql/errors.ts";
+import { logFileBytes, fileSize } from "./inspect.ts";
 import { type Execute, openTx } from "./tx.ts";
 
 /** How long a statement may block the event loop while another process holds the lock. The writer retries without blocking. */
@@ -189,7 +189,7 @@ function isLogCut(database: Database, path: string): boolean {
     const pages = checkpointed(database, "NOOP");
     if (pages.log <= pages.checkpointed) return false;
     const pageBytes = database.query<{ page_size: number }, []>("PRAGMA page_size").get()?.page_size ?? 0;
-    return sizeOf(`${path}-wal`) < logBytesOf(pages.log, pageBytes);
+    return fileSize(`${path}-wal`) < logFileBytes(pages.log, pageBytes);
   } catch {
     // The next statement fails, too, and its error is told.
     return false;
@@ -278,7 +278,7 @@ function isDone(work: () => boolean): boolean {
   try {
     return work();
   } catch (error) {
-    if (faultOf(error) === "fatal") throw error;
+    if (faultKind(error) === "fatal") throw error;
     return false;
   }
 }
@@ -297,9 +297,9 @@ function rollback(control: (sql: "ROLLBACK") => unknown): void {
  * another one at its path, and send the same calls. Returns a function that ends the watch.
  */
 export function watchFile(path: string, onLost: (cause: StoreLost) => void): () => void {
-  const files = [path, `${path}.lock`].map((file) => ({ file, id: identityOf(file) }));
+  const files = [path, `${path}.lock`].map((file) => ({ file, id: fileIdentity(file) }));
   const timer = setInterval(() => {
-    const changed = files.find(({ file, id }) => ![id, UNKNOWN].includes(identityOf(file)));
+    const changed = files.find(({ file, id }) => ![id, UNKNOWN].includes(fileIdentity(file)));
     if (changed === undefined) return;
     clearInterval(timer);
     onLost(new StoreLost(`The file ${changed.file} was deleted, moved or replaced while the service ran.`));
@@ -332,9 +332,9 @@ export function watchLog(
 ): LogWatch {
   const log = `${path}-wal`;
   const parts = [log, `${path}-shm`];
-  const ids = new Map([path, ...parts].map((part) => [part, identityOf(part)]));
+  const ids = new Map([path, ...parts].map((part) => [part, fileIdentity(part)]));
   const isChanged = (part: string) => {
-    const found = identityOf(part);
+    const found = fileIdentity(part);
     // The first statement makes the log of a new file.
     if (ids.get(part) === "") ids.set(part, found === UNKNOWN ? "" : found);
     return ![ids.get(part), UNKNOWN].includes(found);
@@ -403,7 +403,7 @@ async function saveLog(file: Pick<OwnFile, "saveLog">): Promise<boolean> {
 const UNKNOWN = "unknown";
 
 /** Names a file on this machine, whatever its path; "": there is none. */
-function identityOf(file: string): string {
+function fileIdentity(file: string): string {
   try {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false });
     return found === undefined ? "" : `${found.dev} ${found.ino}`;

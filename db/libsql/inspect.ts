@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { realPath } from "../../src/config/values.ts";
-import { codeOf, faultOf, reasonOf } from "../sql/errors.ts";
+import { errorCode, faultKind, errorReason } from "../sql/errors.ts";
 
 /** The database file exists, but can't be read. */
 export class DatabaseUnreadable extends Error {
@@ -35,8 +35,8 @@ const CHECKED_LOG_BYTES_MAX = 64 * 1_048_576;
  */
 export function inspectFile(path: string): void {
   checkLog(path);
-  const bytes = sizeOf(path);
-  const logBytes = sizeOf(`${path}-wal`);
+  const bytes = fileSize(path);
+  const logBytes = fileSize(`${path}-wal`);
   if (bytes === 0 && logBytes === 0) return;
   // SQLite would take an empty file for a new database and delete its log.
   if (bytes === 0) throw unreadable(path);
@@ -55,11 +55,11 @@ function isSound(path: string, whole: boolean): boolean {
     if (other !== undefined) throw foreign(path, other.name);
     // At 68 of the header, and in the first page of the log. Each backup has a number of its own.
     const logged = database.query<{ application_id: number }, []>("PRAGMA application_id").get()?.application_id;
-    const head = beginningOf(path, 100);
+    const head = readBeginning(path, 100);
     if (head.length === 100 && head.readInt32BE(68) !== logged) throw otherLog(path);
     return !whole || JSON.stringify(database.query("PRAGMA quick_check(1)").values()) === '[["ok"]]';
   } catch (error) {
-    if (/CORRUPT|NOTADB/.test(codeOf(error))) return false;
+    if (/CORRUPT|NOTADB/.test(errorCode(error))) return false;
     throw error;
   } finally {
     database.close();
@@ -68,7 +68,7 @@ function isSound(path: string, whole: boolean): boolean {
 
 /** The size by the file's header (SQLite file format, 1.3): page size at 16, number of pages at 28, valid if 24 equals 92. */
 function expectedBytes(path: string): number {
-  const head = beginningOf(path, 100);
+  const head = readBeginning(path, 100);
   if (head.length < 100) return Number.POSITIVE_INFINITY;
   if (head.readUInt32BE(24) !== head.readUInt32BE(92)) return 0;
   const pageBytes = head.readUInt16BE(16);
@@ -96,7 +96,7 @@ export function checkLog(path: string, look = logProblem): void {
     if (problem === null) break;
     const { index, message } = problem;
     // Another process may have moved the log into the file meanwhile, and deleted it or begun it again.
-    if (logIndexOf(path)?.salt.equals(index.salt) === true) throw new DatabaseUnreadable(message);
+    if (readLogIndex(path)?.salt.equals(index.salt) === true) throw new DatabaseUnreadable(message);
   }
   // Looked at twice, since a service may have begun a log in between.
   if (lacksLog(path) && lacksLog(path)) throw new DatabaseUnreadable(missingLog(path));
@@ -107,7 +107,7 @@ const LOG_LOOKS_MAX = 5;
 /** Whether the file says that it needs its log (`user_version` at 60 of its header, as `file.ts` sets it), and has none, not even an empty one. */
 function lacksLog(path: string): boolean {
   if (existsSync(`${path}-wal`)) return false;
-  const head = beginningOf(path, 100);
+  const head = readBeginning(path, 100);
   return head.length === 100 && head.readUInt32BE(60) === 1;
 }
 
@@ -124,10 +124,10 @@ function emptyLog(path: string): string {
 }
 
 export function logProblem(path: string): { readonly index: LogIndex; readonly message: string } | null {
-  const index = logIndexOf(path);
+  const index = readLogIndex(path);
   if (index === null) return null;
   const [log, memory] = [`${path}-wal`, `${path}-shm`];
-  const sound = soundFramesOf(log, index);
+  const sound = countSoundFrames(log, index);
   const isSaved = index.saved >= index.frames;
   if (sound >= index.frames || (isSaved && sound === 0)) return null;
   const isNeeded = sound < index.saved;
@@ -144,8 +144,8 @@ export function logProblem(path: string): { readonly index: LogIndex; readonly m
 }
 
 /** SQLite's WAL-mode file format, 2.1: a header, the same again, and how many frames the file has. Null: no process has finished one. */
-function logIndexOf(path: string): LogIndex | null {
-  const index = beginningOf(`${path}-shm`, 100);
+function readLogIndex(path: string): LogIndex | null {
+  const index = readBeginning(`${path}-shm`, 100);
   const isFinished =
     index.length === 100 && index.readUInt32LE(0) === 3_007_000 && index.subarray(0, 48).equals(index.subarray(48, 96));
   if (!isFinished) return null;
@@ -157,11 +157,11 @@ function logIndexOf(path: string): LogIndex | null {
  * How many frames of the index the log has, up to the first without its checksum (SQLite file format, 4.1 and 4.2). A log that is newer
  * than the index, as after a power cut, has all, and so has one with checksums in the byte order of another machine.
  */
-function soundFramesOf(log: string, { frames, pageBytes, salt }: LogIndex): number {
-  const bytes = logBytesOf(frames, pageBytes);
-  const frameBytes = logBytesOf(1, pageBytes) - LOG_HEAD_BYTES;
-  if (bytes > CHECKED_LOG_BYTES_MAX) return Math.floor((sizeOf(log) - LOG_HEAD_BYTES) / frameBytes);
-  const read = beginningOf(log, bytes);
+function countSoundFrames(log: string, { frames, pageBytes, salt }: LogIndex): number {
+  const bytes = logFileBytes(frames, pageBytes);
+  const frameBytes = logFileBytes(1, pageBytes) - LOG_HEAD_BYTES;
+  if (bytes > CHECKED_LOG_BYTES_MAX) return Math.floor((fileSize(log) - LOG_HEAD_BYTES) / frameBytes);
+  const read = readBeginning(log, bytes);
   if (read.length < LOG_HEAD_BYTES) return 0;
   if (read.readUInt32BE(0) === 0x37_7f_06_83) return Math.floor((read.length - LOG_HEAD_BYTES) / frameBytes);
   const words = new Uint32Array(read.buffer, read.byteOffset, Math.floor(read.length / 4));
@@ -189,20 +189,20 @@ function soundFramesOf(log: string, { frames, pageBytes, salt }: LogIndex): numb
 const LOG_HEAD_BYTES = 32;
 
 /** How many bytes a log of so many frames has (SQLite file format, 4.1 and 4.2). */
-export function logBytesOf(frames: number, pageBytes: number): number {
+export function logFileBytes(frames: number, pageBytes: number): number {
   return LOG_HEAD_BYTES + frames * (24 + (pageBytes === 1 ? 65_536 : pageBytes));
 }
 
 /** The first bytes of a file; fewer if it has no more, or is not there. */
-function beginningOf(path: string, bytes: number): Buffer {
-  const beginning = Buffer.alloc(Math.min(bytes, sizeOf(path)));
+function readBeginning(path: string, bytes: number): Buffer {
+  const beginning = Buffer.alloc(Math.min(bytes, fileSize(path)));
   if (beginning.length === 0) return beginning;
   let file: number;
   try {
     file = openSync(path, "r");
   } catch (error) {
     // Another process has deleted it meanwhile.
-    if (codeOf(error) === "ENOENT") return Buffer.alloc(0);
+    if (errorCode(error) === "ENOENT") return Buffer.alloc(0);
     throw error;
   }
   try {
@@ -212,7 +212,7 @@ function beginningOf(path: string, bytes: number): Buffer {
   }
 }
 
-export function sizeOf(path: string): number {
+export function fileSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
@@ -234,7 +234,7 @@ function foreign(path: string, table: string): DatabaseUnreadable {
 export function unreadable(path: string): DatabaseUnreadable {
   // The log of the old file damages what is put in its place.
   const log =
-    sizeOf(`${path}-wal`) > 0
+    fileSize(`${path}-wal`) > 0
       ? " Move the log next to it (-wal, and -shm if it is there) away with it: it belongs to no other file."
       : "";
   return new DatabaseUnreadable(
@@ -244,7 +244,7 @@ export function unreadable(path: string): DatabaseUnreadable {
 }
 
 /** The path of the file beside a database that says that it was migrated, so that no service sends its calls once more. */
-export function migratedMarkOf(path: string): string {
+export function migratedMark(path: string): string {
   return `${realPath(path)}.migrated`;
 }
 
@@ -266,7 +266,7 @@ interface LockedFile {
  * operating system frees the lock with the process, even after `kill -9`. Throws `DatabaseInUse`, or an error for the operator.
  */
 export function lockFile(path: string): LockedFile {
-  const real = singlePathOf(path);
+  const real = singlePath(path);
   const locks = [takeLock(`${real}.lock`, path, real)];
   const release = () => {
     for (const lock of locks) lock.close();
@@ -286,7 +286,7 @@ export function lockFile(path: string): LockedFile {
  * The path of the file with symbolic links resolved. Throws an error for the operator if it is a folder, or if the file has
  * hard links: other processes could open it by another path, beside which they would not find its log.
  */
-export function singlePathOf(path: string): string {
+export function singlePath(path: string): string {
   const real = realPath(path);
   const found = statSync(real, { throwIfNoEntry: false });
   if (found?.isDirectory() === true) {
@@ -312,7 +312,7 @@ export function refusedPlace(path: string): { readonly place: string; readonly c
     try {
       if (existsSync(place)) accessSync(place, constants.R_OK | constants.W_OK);
     } catch (error) {
-      return { place, code: codeOf(error) };
+      return { place, code: errorCode(error) };
     }
   }
   return null;
@@ -329,7 +329,7 @@ export function hasRoom(path: string): boolean {
 
 /** Why a file that is there can't be opened: a service locks it as long as its disk is full. */
 export function reasonAt(path: string, cause: unknown): string {
-  return hasRoom(path) ? reasonOf(cause) : "the disk is full";
+  return hasRoom(path) ? errorReason(cause) : "the disk is full";
 }
 
 function takeLock(file: string, path: string, real: string): Database {
@@ -342,7 +342,7 @@ function takeLock(file: string, path: string, real: string): Database {
     return lock;
   } catch (cause) {
     lock.close();
-    if (faultOf(cause) !== "busy") throw cause;
+    if (faultKind(cause) !== "busy") throw cause;
     const name = resolve(path) === real ? path : `${path} (${real})`;
     const message = `Another Outgate has the database ${name} open. Stop it, or set DATABASE_URL to another file.`;
     throw new DatabaseInUse(message, { cause });

@@ -70,7 +70,7 @@ export async function migrate(connection: DbConnection, now: Date): Promise<void
   await requireParts(connection, ran);
   for (const [name, text] of MIGRATIONS) {
     if (ran.has(name)) continue;
-    const statements = name === START && ran.size > 0 ? fromVersion01(ran) : statementsOf(text);
+    const statements = name === START && ran.size > 0 ? fromVersion01(ran) : splitStatements(text);
     const mark = { sql: "INSERT INTO migrations (name, ran_at) VALUES (?, ?)", args: [name, now.getTime()] };
     await runStatements(connection, [...statements.map((one) => toStatement(one)), mark]);
   }
@@ -146,7 +146,7 @@ function fromVersion01(ran: ReadonlySet<string>): readonly string[] {
       `The database was written before version 0.1 of Outgate was complete. Start commit ${LAST_OF_0_1} of its repository on it once, then this version, or set DATABASE_URL to a new file.`,
     );
   }
-  const statements = statementsOf(start);
+  const statements = splitStatements(start);
   return REBUILT.split(" ").flatMap((name) => {
     const created = statements.filter((statement) => statement.startsWith(`CREATE TABLE \`${name}\` `));
     const names = [...created.join("\n").matchAll(/^\t`(\w+)` /gm)].map(([, column]) => column).join(", ");
@@ -161,6 +161,6 @@ function fromVersion01(ran: ReadonlySet<string>): readonly string[] {
 }
 
 /** The single statements of a migration, since drivers run one at a time. */
-function statementsOf(text: string): readonly string[] {
+function splitStatements(text: string): readonly string[] {
   return text.split("--> statement-breakpoint").map((statement) => statement.trim().replace(/;$/, ""));
 }

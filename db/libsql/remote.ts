@@ -13,7 +13,7 @@ import {
   type Values,
 } from "../commands/command.ts";
 import { type Row, rowsOf, sqliteDialect, type Statement, type StatementResult, toStatement } from "../sql/dialect.ts";
-import { codeOf, faultOf, isAnswered, NoAnswer, orUnavailable, unavailable } from "../sql/errors.ts";
+import { errorCode, faultKind, isAnswered, NoAnswer, orUnavailable, unavailable } from "../sql/errors.ts";
 import { DatabaseInUse } from "./inspect.ts";
 import { type Executed, openTx } from "./tx.ts";
 
@@ -55,7 +55,7 @@ export function openRemote(
   const runAtOnce = async (calls: readonly CommandCall[]) => {
     // Safe: these are the arguments of `run`.
     const lists = calls.map(({ args: [statements] }) => (statements as readonly Statement[]).map(inStatement));
-    const results = (await ofDatabase(client.batch(lists.flat(), "write"))).map(doneOf);
+    const results = (await ofDatabase(client.batch(lists.flat(), "write"))).map(toResult);
     return lists.map(({ length }) => results.splice(0, length));
   };
   return {
@@ -63,7 +63,7 @@ export function openRemote(
     // A transaction left open locks out others until the server ends it, so statements alone are sent without one.
     transact: (calls) => (calls.every(({ command }) => command === execute) ? runAtOnce(calls) : transact(calls)),
     read: (statement) =>
-      orUnavailable(async () => doneOf(await ofDatabase(client.execute(inStatement(statement)))).rows),
+      orUnavailable(async () => toResult(await ofDatabase(client.execute(inStatement(statement)))).rows),
     async close() {
       client.close();
     },
@@ -91,7 +91,7 @@ class RoundTrips {
     this.#waiting.push(...all.map((args) => inStatement({ sql, args })));
     if (!isAwaited) return [];
     this.#next ??= Promise.resolve().then(() => this.send());
-    return (await this.#next).slice(from, from + all.length).map(executedOf);
+    return (await this.#next).slice(from, from + all.length).map(toExecuted);
   }
 
   /** Sends the waiting statements. */
@@ -109,7 +109,7 @@ async function ofDatabase<Result>(asked: Promise<Result>): Promise<Result> {
   try {
     return await asked;
   } catch (error) {
-    throw error instanceof NoAnswer || codeOf(error).startsWith("SQL") ? error : new NoAnswer(error);
+    throw error instanceof NoAnswer || errorCode(error).startsWith("SQL") ? error : new NoAnswer(error);
   }
 }
 
@@ -127,13 +127,13 @@ function inStatement({ sql, args }: Statement): InStatement {
   return { sql, args: [...args] };
 }
 
-function executedOf({ columns, rows, rowsAffected }: ResultSet): Executed {
+function toExecuted({ columns, rows, rowsAffected }: ResultSet): Executed {
   const changes = columns.length > 0 ? rows.length : rowsAffected;
   return { columns, rows: rows.map((row) => columns.map((_, at) => row[at])), changes };
 }
 
-function doneOf(result: ResultSet): StatementResult {
-  const { columns, rows, changes } = executedOf(result);
+function toResult(result: ResultSet): StatementResult {
+  const { columns, rows, changes } = toExecuted(result);
   return { rows: rowsOf(columns, rows), changes };
 }
 
@@ -290,7 +290,7 @@ class FencedConnection implements DbConnection {
         this.#reportLost();
         throw unavailable(error);
       }
-      if (faultOf(error) === "unavailable" && !isAnswered(error)) this.#isAway = true;
+      if (faultKind(error) === "unavailable" && !isAnswered(error)) this.#isAway = true;
       throw error;
     }
   }

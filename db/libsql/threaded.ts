@@ -4,7 +4,7 @@ import type { CommandCall, DbConnection } from "../commands/command.ts";
 import { openFile } from "./file.ts";
 import { hasRoom } from "./inspect.ts";
 import { StoreLost } from "../../src/core/store.ts";
-import { codeOf } from "../sql/errors.ts";
+import { errorCode } from "../sql/errors.ts";
 
 type Order =
   | { readonly kind: "open"; readonly path: string }
@@ -147,14 +147,14 @@ class Thread {
   }
 }
 
-/** An error whose message `faultOf` recognises. */
+/** An error whose message `faultKind` recognises. */
 function notOpen(): DatabaseError {
   return new DatabaseError({ code: "", message: "The database connection is not open" });
 }
 
 /** Whether a file could not be opened because there is no room for its log. */
 function isForLackOfRoom(error: unknown): boolean {
-  return /^(SQLITE_IOERR_SHMSIZE|SQLITE_FULL|ENOSPC|EDQUOT)$/.test(codeOf(error));
+  return /^(SQLITE_IOERR_SHMSIZE|SQLITE_FULL|ENOSPC|EDQUOT)$/.test(errorCode(error));
 }
 
 /**
@@ -198,6 +198,6 @@ function openAlone(path: string, cause: unknown): DbConnection {
   try {
     return openFile(path, "alone");
   } catch (error) {
-    throw /CORRUPT|NOTADB/.test(codeOf(error)) ? error : cause;
+    throw /CORRUPT|NOTADB/.test(errorCode(error)) ? error : cause;
   }
 }

@@ -45,10 +45,10 @@ export function openTx(execute: Execute): Tx & { end(): void } {
         return found.map(({ rows }) => rows.map((row) => decode(row) as Row));
       },
       async insert(into, rows) {
-        const textOf = INSERT(into);
+        const insertText = INSERT(into);
         for (let from = 0; from < rows.length;) {
           const size = ROWS_AT_ONCE.find((each) => each <= rows.length - from) ?? 1;
-          await runEach(textOf(size), [rows.slice(from, from + size).flat()], false);
+          await runEach(insertText(size), [rows.slice(from, from + size).flat()], false);
           from += size;
         }
       },

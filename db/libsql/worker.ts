@@ -2,10 +2,10 @@
  * The writer thread: an fsync blocks its thread, and here it blocks nothing else. Messages are JSON text, since a structured
  * clone of the same rows costs about twice as much.
  */
-import { commandOf } from "../commands/all.ts";
+import { findCommand } from "../commands/all.ts";
 import { openFile, type LogWatch, watchLog } from "./file.ts";
 import { DatabaseUnreadable, inspectFile, UNREADABLE } from "./inspect.ts";
-import { codeOf } from "../sql/errors.ts";
+import { errorCode } from "../sql/errors.ts";
 import type { Failure, FromWorker, ToWorker } from "./threaded.ts";
 import type { DbConnection } from "../commands/command.ts";
 
@@ -23,7 +23,7 @@ self.addEventListener("message", ({ data }: MessageEvent<string | ToWorker>) => 
   const { call } = message;
   handle(message).then(
     (value) => send({ call, value }, isJson),
-    (error: unknown) => send({ call, failed: failureOf(error) }, isJson),
+    (error: unknown) => send({ call, failed: toFailure(error) }, isJson),
   );
 });
 
@@ -39,11 +39,11 @@ async function handle(message: ToWorker): Promise<unknown> {
   const { connection, log } = open;
   if (message.kind === "close") return (await log.end()) ? connection.close() : null;
   log.check();
-  const calls = message.calls.map(({ name, args }) => ({ command: commandOf(name), args }));
+  const calls = message.calls.map(({ name, args }) => ({ command: findCommand(name), args }));
   return connection.transact(calls);
 }
 
-function failureOf(error: unknown): Failure {
-  const code = error instanceof DatabaseUnreadable ? UNREADABLE : codeOf(error);
+function toFailure(error: unknown): Failure {
+  const code = error instanceof DatabaseUnreadable ? UNREADABLE : errorCode(error);
   return { code, message: error instanceof Error ? error.message : String(error) };
 }

@@ -83,13 +83,13 @@ function ofKind(kind: NotificationKind): QueueParts {
 type Text = ReturnType<typeof named>;
 
 const STATEMENTS: Readonly<Record<QueueName, { readonly claim: Text; readonly next: Text }>> = {
-  action: textsOf(ACTIONS),
-  callback: textsOf(ofKind("callback")),
-  mail: textsOf(ofKind("mail")),
-  message: textsOf(ofKind("message")),
+  action: claimTexts(ACTIONS),
+  callback: claimTexts(ofKind("callback")),
+  mail: claimTexts(ofKind("mail")),
+  message: claimTexts(ofKind("message")),
 };
 
-function textsOf({ table, isPending, isLive, fence, bytes, pauses, set, addsEvent }: QueueParts) {
+function claimTexts({ table, isPending, isLive, fence, bytes, pauses, set, addsEvent }: QueueParts) {
   const lanes = `unnest(${["$1::text[]", "$2::text[]", "$3::text[]", "$4::bigint[]", "$5::bigint[]"].map(unseen).join(", ")})
     with ordinality as lane(account_id, host, key_id, most, due_from, number)`;
   // A row with a number beyond those that JavaScript holds exactly was altered, and stays as it is.

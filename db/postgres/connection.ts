@@ -12,8 +12,8 @@ import {
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { type CommandCall, type DbConnection, runCalls, runGroup } from "../commands/command.ts";
 import { postgresDialect, type Row } from "../sql/dialect.ts";
-import { DatabaseFault, reasonOf, TOO_MANY_CONNECTIONS, unavailable } from "../sql/errors.ts";
-import { lockQuery, named, type Query, queryOf, unescapeText, unprepared } from "./queries.ts";
+import { DatabaseFault, errorReason, TOO_MANY_CONNECTIONS, unavailable } from "../sql/errors.ts";
+import { lockQuery, named, type Query, toQuery, unescapeText, unprepared } from "./queries.ts";
 import { openTx } from "./tx.ts";
 
 /** PostgreSQL: reads over a few connections, and one transaction at a time over another. */
@@ -46,13 +46,13 @@ interface PostgresOptions {
  */
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresPool {
   const { callMsMax = REMOTE_CALL_MS_MAX, transactionMsMax = TRANSACTION_MS_MAX, onWriterOpen, onCommit } = options;
-  const config = configOf(url, callMsMax);
+  const config = toConfig(url, callMsMax);
   const preparing: Preparing = { isOn: true };
   const connect = (onOpen?: string) => new Connection(config, callMsMax, preparing, onOpen);
   const readers = Array.from({ length: POSTGRES_READERS }, () => connect());
   /** The reader with the fewest unanswered queries. One that was just refused comes last. */
-  const loadOf = ({ waiting, isRefused }: Connection) => (isRefused ? Number.POSITIVE_INFINITY : waiting);
-  const idlest = () => readers.reduce((best, one) => (loadOf(one) < loadOf(best) ? one : best));
+  const connectionLoad = ({ waiting, isRefused }: Connection) => (isRefused ? Number.POSITIVE_INFINITY : waiting);
+  const idlest = () => readers.reduce((best, one) => (connectionLoad(one) < connectionLoad(best) ? one : best));
   // Set on the server, so that a query ends when nobody waits for it any more, and a frozen process holds no locks.
   const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
     .map((name) => `set_config('${name}', '${transactionMsMax}', true)`)
@@ -91,7 +91,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     dialect: postgresDialect,
     config,
     async read(statement) {
-      const query = queryOf(statement);
+      const query = toQuery(statement);
       const sent = STEPS.test(statement.sql) ? [BEGIN_STEPS, query, unprepared("commit")] : [query];
       try {
         const answers = await again(
@@ -353,7 +353,7 @@ class Connection {
         throw new StoreUnavailable("The connection to the database was lost.", { reason });
       }
       client = opened;
-      const sent = Promise.allSettled(queries.map((query) => opened.query(this.#configOf(query))));
+      const sent = Promise.allSettled(queries.map((query) => opened.query(this.#toConfig(query))));
       return this.#resultsOf(opened, await Promise.race([sent, deadline]));
     } catch (error) {
       transaction.hasFailed = true;
@@ -401,7 +401,7 @@ class Connection {
     throw (failed.find(({ reason }) => !isAftermath(reason)) ?? first).reason;
   }
 
-  #configOf({ name, text, values, rowMode }: Query) {
+  #toConfig({ name, text, values, rowMode }: Query) {
     if (values.length === 0 && name === "") return { text, rowMode };
     const isPrepared = this.#preparing.isOn && name !== "";
     return { ...(isPrepared ? { name } : {}), text, values: [...values], rowMode };
@@ -485,7 +485,7 @@ function joinWrites(stream: Duplex): void {
   Object.assign(stream, { write: join });
 }
 
-function configOf(url: string, connectionTimeoutMillis: number): ClientConfig {
+function toConfig(url: string, connectionTimeoutMillis: number): ClientConfig {
   return {
     connectionString: url,
     application_name: "outgate",
@@ -523,35 +523,35 @@ const REJECTED = /^(21|22|23|42(?!501|P01)|54|0A|P0)/;
 /** What an error of the driver or the server means. If it has no SQLSTATE, the connection is lost. */
 export function faultIn(error: unknown): DatabaseFault | StoreUnavailable {
   if (error instanceof DatabaseFault || error instanceof StoreUnavailable) return error;
-  const code = sqlStateOf(error);
+  const code = findSqlState(error);
   const refused = REJECTED.test(code) ? "rejected" : "unavailable";
   return new DatabaseFault(REPEATABLE.test(code) ? "busy" : refused, code.startsWith("23"), error);
 }
 
 /** Whether the prepared statement is missing or another has its name, since a pooler lends connections of others. */
 function isOfPooler(error: unknown): boolean {
-  return /^(26000|42P05)$/.test(sqlStateOf(error));
+  return /^(26000|42P05)$/.test(findSqlState(error));
 }
 
 /** Whether a prepared statement's result type has changed with the tables. A new connection prepares it anew. */
 function isOutdated(error: unknown): boolean {
   // Not by the message, which is in the server's language.
-  return sqlStateOf(error) === "0A000" && error instanceof DatabaseError && error.routine === "RevalidateCachedQuery";
+  return findSqlState(error) === "0A000" && error instanceof DatabaseError && error.routine === "RevalidateCachedQuery";
 }
 
 /** Whether the server, the database, the role or the pooler has no more connections. */
 export function isBeyondConnections(error: unknown): boolean {
-  return reasonOf(error) === TOO_MANY_CONNECTIONS;
+  return errorReason(error) === TOO_MANY_CONNECTIONS;
 }
 
 /** Whether it failed only because an earlier statement of its transaction did. */
 function isAftermath(error: unknown): boolean {
-  return sqlStateOf(error) === "25P02";
+  return findSqlState(error) === "25P02";
 }
 
 /** Whether the server answered, and the connection still works. */
 export function isConnectionSound(error: unknown): boolean {
-  const code = sqlStateOf(error);
+  const code = findSqlState(error);
   // Not after a shutdown or crash, or if the server became a standby: another server may have its address by now.
   return code !== "" && !/^(08|57P|58|25006|XX)/.test(code);
 }
@@ -559,7 +559,7 @@ export function isConnectionSound(error: unknown): boolean {
 /** An error for the operator, if the server answered that this role or database can't be used. */
 export function refusalIn(error: unknown): Error | null {
   const cause = error instanceof DatabaseFault ? error.cause : error;
-  const isRefused = /^(28|3D|42501|3F)/.test(sqlStateOf(cause));
+  const isRefused = /^(28|3D|42501|3F)/.test(findSqlState(cause));
   if (!isRefused || !(cause instanceof Error)) return null;
   return new Error(`The database of DATABASE_URL refuses: ${cause.message}. Check its user, password and name.`, {
     cause,
@@ -567,6 +567,6 @@ export function refusalIn(error: unknown): Error | null {
 }
 
 /** The SQLSTATE, or "" unless the server sent the error: codes of the network, such as EPIPE, may look like one. */
-function sqlStateOf(error: unknown): string {
+function findSqlState(error: unknown): string {
   return error instanceof DatabaseError ? (error.code ?? "") : "";
 }

@@ -12,7 +12,7 @@ export interface Query {
   readonly rowMode?: "array";
 }
 
-export function queryOf({ sql, args, isVaried = false }: Statement): Query {
+export function toQuery({ sql, args, isVaried = false }: Statement): Query {
   const isPrepared = !isVaried || mayPrepare(sql);
   return isPrepared ? { ...named(sql), values: args.map(escapeValue) } : unprepared(sql, args);
 }
@@ -90,7 +90,7 @@ export function lockQuery(locks: readonly Lock[]): Query | null {
   if (locks.length === 0) return null;
   const isExclusive = new Map<bigint, boolean>();
   for (const { name, mode } of locks) {
-    const key = keyOf(name);
+    const key = lockKey(name);
     isExclusive.set(key, mode === "exclusive" || isExclusive.get(key) === true);
   }
   const sorted = [...isExclusive].toSorted(([one], [other]) => (one < other ? -1 : 1));
@@ -98,12 +98,12 @@ export function lockQuery(locks: readonly Lock[]): Query | null {
   return { name: NAME, text: TEXT, values };
 }
 
-function keyOf(name: string): bigint {
+function lockKey(name: string): bigint {
   return new Bun.CryptoHasher("sha256").update(name).digest().readBigInt64BE();
 }
 
 /** The lock for migrations and the base of positions, taken at a start. */
-export const START_LOCK = String(keyOf("start"));
+export const START_LOCK = String(lockKey("start"));
 
 /**
  * Keeps positions rising: a database that was restored on another server, where transactions have lower numbers, goes on far after

@@ -72,11 +72,11 @@ import {
   fitting,
   isJson,
   readable,
-  rowTypeOf,
-  scheduledAtOf,
-  shownActionOf,
+  timelineRowType,
+  scheduledTime,
+  toShownAction,
   storedValues,
-  timelineEntryOf,
+  toTimelineEntry,
 } from "./rows.ts";
 
 /** Creates the store of actions. The parts that it spreads have files of their own. */
@@ -104,7 +104,7 @@ export function createActionStore(db: ActionAccess): ActionStore {
     keyHolder: (accountId, kind, key, now) =>
       HOLDER.get(reader, { accountId, kind, key, windowStart: keyWindowStart(now.getTime()) }),
     async timeline(accountId, id) {
-      return readable(await TIMELINE.raw(reader, { actionId: id, accountId }), timelineEntryOf).toReversed();
+      return readable(await TIMELINE.raw(reader, { actionId: id, accountId }), toTimelineEntry).toReversed();
     },
     // One index look-up for each pair (`j`) of a key and a host.
     async approvedHosts(accountId, asked) {
@@ -174,7 +174,7 @@ export function createActionStore(db: ActionAccess): ActionStore {
       const page = fitting(EVENT_PAGE_BYTES_MAX, found);
       const isCut = page.length < found.length || found.length === EVENT_PAGE_MAX;
       const position = isCut ? Number(page.at(-1)?.["seq"]) : until;
-      return { changes: await changesOf(db, accountId, page), position, isLast: position === newest };
+      return { changes: await readChanges(db, accountId, page), position, isLast: position === newest };
     },
     position: () => readPosition(reader),
     // Position 0 always exists; any other exists as long as its row.
@@ -227,7 +227,7 @@ function newAction({ seal }: ActionAccess, creation: Creation): NewAction {
   const { asks = [], others = [] } = Object.groupBy(creation.outbox, ({ message }) =>
     parseAsk(message.event) === null ? "others" : "asks",
   );
-  const stored = { ...storedValues(action, seal), scheduledAt: scheduledAtOf(action, at), claimedBy: null };
+  const stored = { ...storedValues(action, seal), scheduledAt: scheduledTime(action, at), claimedBy: null };
   return {
     id,
     accountId,
@@ -242,7 +242,7 @@ function newAction({ seal }: ActionAccess, creation: Creation): NewAction {
             values: valuesOf(CLAIMED, { claimedBy: claim?.by ?? "" }, claimed),
             event: eventRow(claimed, claimed.startedAt ?? at, { type: "started" }),
           },
-    keys: keysOf(action),
+    keys: actionKeys(action),
     metadata: Object.entries(metadata ?? {}).map(([name, value]) => [id, accountId, name, value]),
     ...sideRows(action, at, creation.events, isOnce ? others : creation.outbox),
     firstNotifications: isOnce ? asks.map((row) => notificationRow(action, at, row)) : [],
@@ -266,7 +266,7 @@ function usedGrant({ id, audit }: GrantUse): UsedGrant {
   return { id, at: entry.at.getTime(), audit: valuesOf(AUDIT_ENTRIES.columns.slice(0, -1), entry), detail };
 }
 
-function keysOf({ idempotencyKey, dedupe }: Action): readonly KeyName[] {
+function actionKeys({ idempotencyKey, dedupe }: Action): readonly KeyName[] {
   const keys: { readonly kind: KeyKind; readonly key: string | null }[] = [
     { kind: "idempotency", key: idempotencyKey },
     { kind: "dedupe", key: dedupe },
@@ -288,7 +288,7 @@ function eventRow(after: Action, at: Date, event: TimelineEvent): Values {
   const isLate = event.type === "attempt" && isTooLate(event);
   const run = isLate ? (event.run ?? after.run) : after.run;
   const subject = isLate ? `${run}:${event.attempt}` : "";
-  const own = { actionId: after.id, at, run, type: rowTypeOf(event), subject, detail: JSON.stringify(detail) };
+  const own = { actionId: after.id, at, run, type: timelineRowType(event), subject, detail: JSON.stringify(detail) };
   return valuesOf(EVENTS.columns, own, after);
 }
 
@@ -359,7 +359,7 @@ function writtenRow(
   const least = isSame("result") ? "state" : "result";
   const written = isOfState ? least : "all";
   const lateResult = lateResultText(after.lateResult);
-  const values = { ...after.result, ...decidedTexts(after), lateResult, scheduledAt: scheduledAtOf(after, at) };
+  const values = { ...after.result, ...decidedTexts(after), lateResult, scheduledAt: scheduledTime(after, at) };
   return { written, row: [...valuesOf(UPDATES[written].set, values, after), after.id, before.revision] };
 }
 
@@ -369,7 +369,7 @@ async function isApplied(reader: Reader, { change, at }: ChangeWrite): Promise<b
   const [first] = events;
   if (first === undefined) return false;
   const { type: _, ...detail } = first;
-  const event = { actionId: after.id, type: rowTypeOf(first), at, detail: JSON.stringify(detail) };
+  const event = { actionId: after.id, type: timelineRowType(first), at, detail: JSON.stringify(detail) };
   const isEvent = and(hasValues(timeline, event), gte(timeline.revision, after.revision));
   return hasRow(reader, timeline, isEvent);
 }
@@ -383,7 +383,7 @@ function shown(rows: readonly Row[], { seal, onUnreadable }: ActionAccess): Acti
   return (
     readable(
       rows.slice(0, 1),
-      (row) => shownActionOf(row, seal),
+      (row) => toShownAction(row, seal),
       (row) => onUnreadable("action", row),
     )[0] ?? null
   );
@@ -441,14 +441,18 @@ const POSITION = prepare({ position: "number" }, (arg) =>
   qb.select({ seq: timeline.seq }).from(timeline).where(eq(timeline.seq, arg.position)),
 );
 
-async function changesOf(db: ActionAccess, accountId: string, rows: readonly Row[]): Promise<readonly ActionChange[]> {
+async function readChanges(
+  db: ActionAccess,
+  accountId: string,
+  rows: readonly Row[],
+): Promise<readonly ActionChange[]> {
   const ids = new Set(rows.map((row) => String(row["action_id"])));
   const byId = new Map((await findActions(db, accountId, [...ids])).map((action) => [action.id, action]));
   const runs = new Map<string, readonly TimelineEntry[]>();
   const changes: ActionChange[] = [];
   for (const row of rows) {
     const action = byId.get(String(row["action_id"]));
-    const [entry] = readable([row], timelineEntryOf);
+    const [entry] = readable([row], toTimelineEntry);
     // The action was pruned between the two reads, or can't be read.
     if (action === undefined || entry === undefined) continue;
     const isLateResult = entry.event.type === "attempt" && entry.event.late === "result";
@@ -479,7 +483,7 @@ async function actionThen(
   const key = `${action.id} ${entry.run}`;
   const isFirst = entry.event.type === "created" || entry.event.type === "retried";
   const readBefore = () => ENTRIES_BEFORE.raw(reader, { actionId: action.id, run: entry.run, seq: entry.seq });
-  const before = isFirst ? [] : (runs.get(key) ?? readable(await readBefore(), timelineEntryOf));
+  const before = isFirst ? [] : (runs.get(key) ?? readable(await readBefore(), toTimelineEntry));
   const entries = [...before, entry];
   runs.set(key, entries);
   return actionAt(action, entries);

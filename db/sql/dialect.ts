@@ -126,7 +126,7 @@ function jsonText(items: readonly unknown[]): string {
 /** A list is sent as an array of texts, since U+0000 can be escaped there, but not in its JSON. */
 export const postgresDialect: Dialect = {
   // PostgreSQL takes an argument for text if it can't see its column.
-  place: (number, type) => (type === undefined ? `$${number}` : `$${number}::${typeOf(type)}`),
+  place: (number, type) => (type === undefined ? `$${number}` : `$${number}::${sqlType(type)}`),
   list: arrayText,
   isOneOf: (column, list) => sql`${column} = any(${bound(list, arrayText)})`,
   itemsOf: (list) => sql`unnest(cast(${bound(list, arrayText)} as text[])) as j(value)`,
@@ -147,7 +147,7 @@ function arrayText(items: readonly unknown[]): string {
   return `{${items.map(itemText).join(",")}}`;
 }
 
-function typeOf(type: ArgType): string {
+function sqlType(type: ArgType): string {
   if (type === "list") return "text[]";
   return type === "text" ? "text" : "bigint";
 }

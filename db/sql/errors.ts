@@ -34,7 +34,7 @@ export class DatabaseFault extends Error {
 
   constructor(kind: FaultKind, isOfConstraint: boolean, cause: unknown) {
     super(cause instanceof Error ? cause.message : "The database failed.", { cause });
-    this.name = `DatabaseFault ${codeOf(cause)}`.trimEnd();
+    this.name = `DatabaseFault ${errorCode(cause)}`.trimEnd();
     this.kind = kind;
     this.isConstraint = isOfConstraint;
   }
@@ -43,11 +43,11 @@ export class DatabaseFault extends Error {
 /** Whether the error is the database's own answer, which means that it has done nothing. */
 export function isAnswered(error: unknown): boolean {
   const first = error instanceof StoreUnavailable ? error.cause : error;
-  return faultOf(first) !== "unavailable" || /SQLITE_/.test(codeOf(first));
+  return faultKind(first) !== "unavailable" || /SQLITE_/.test(errorCode(first));
 }
 
 /** Classifies a database error by its code, or by its message, since libSQL doesn't always give a code. */
-export function faultOf(error: unknown): FaultKind {
+export function faultKind(error: unknown): FaultKind {
   if (error instanceof DatabaseFault) return error.kind;
   if (error instanceof NoAnswer || error instanceof StoreUnavailable) return "unavailable";
   const text = codeAndText(error);
@@ -66,7 +66,7 @@ export function isConstraint(error: unknown): boolean {
 
 /** The error for callers of the store. Its cause is the error of the library. */
 export function unavailable(cause: unknown): StoreUnavailable {
-  const reason = cause instanceof StoreUnavailable ? cause.reason : reasonOf(cause);
+  const reason = cause instanceof StoreUnavailable ? cause.reason : errorReason(cause);
   return new StoreUnavailable(`The store cannot be used now: ${reason}.`, { cause, reason });
 }
 
@@ -75,17 +75,17 @@ export async function orUnavailable<Result>(work: () => Result | Promise<Result>
   try {
     return await work();
   } catch (error) {
-    throw faultOf(error) === "rejected" ? error : unavailable(error);
+    throw faultKind(error) === "rejected" ? error : unavailable(error);
   }
 }
 
 /** The `code` of an error, or "". */
-export function codeOf(error: unknown): string {
+export function errorCode(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 export function codeAndText(error: unknown): string {
-  return `${codeOf(error)} ${error instanceof Error ? error.message : ""}`;
+  return `${errorCode(error)} ${error instanceof Error ? error.message : ""}`;
 }
 
 /** Called each time that a call finds the database unavailable. */
@@ -94,7 +94,7 @@ export type OnAway = (error: StoreUnavailable) => void;
 /** Makes a connection report each call that finds the database unavailable. */
 export function tellingAway(connection: DbConnection, onAway: OnAway): DbConnection {
   const tell = (error: unknown): never => {
-    if (faultOf(error) === "unavailable") onAway(unavailable(error));
+    if (faultKind(error) === "unavailable") onAway(unavailable(error));
     throw error;
   };
   return {
@@ -145,7 +145,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
 const UNKNOWN_REASON = "it could not be used";
 
 /** Why the database is unavailable, for the operator. It quotes nothing of the error, since messages of libraries contain addresses and names. */
-export function reasonOf(error: unknown): string {
+export function errorReason(error: unknown): string {
   const texts: string[] = [];
   let at = error;
   while (at instanceof Error && texts.length < CAUSES_MAX) {

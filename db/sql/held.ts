@@ -91,7 +91,7 @@ export function createHeldReads(reads: Pick<ActionAccess, "reader" | "seal">) {
   // A range, since PostgreSQL leaves a column that equals one value out of the order.
   const isOfKey = (key: SQL) => between(keyId, key, key);
   const columns = { id, accountId: actions.accountId, status, bytes: bytesOfAction().as("bytes") };
-  const sizesOf = (ids: readonly string[]) => qb.select(columns).from(actions).where(isOneOf(id, ids));
+  const selectSizes = (ids: readonly string[]) => qb.select(columns).from(actions).where(isOneOf(id, ids));
   const heldTotal: ActionStore["heldTotal"] = async (accountId, filter, limit) => {
     const isKey = filter.keyId === null ? undefined : isOfKey(sql`${filter.keyId}`);
     const isHost = filter.host === null ? undefined : eq(host, filter.host);
@@ -134,7 +134,7 @@ export function createHeldReads(reads: Pick<ActionAccess, "reader" | "seal">) {
         .slice(0, limit + 1);
       if (next.length === 0) return { actions: [], after: null };
       const nextIds = next.map((one) => one.id);
-      const sizes = new Map((await all(reader, sizesOf(nextIds))).map((size) => [size.id, size]));
+      const sizes = new Map((await all(reader, selectSizes(nextIds))).map((size) => [size.id, size]));
       const sized = nextIds.slice(0, limit).flatMap((one) => sizes.get(one) ?? []);
       const fit = fitting(LIST_BYTES_MAX, sized).map((one) => one.id);
       const shown = next.slice(0, next.findLastIndex((one) => one.id === fit.at(-1)) + 1);
@@ -146,7 +146,7 @@ export function createHeldReads(reads: Pick<ActionAccess, "reader" | "seal">) {
     },
 
     async heldAmong(accountId, among) {
-      const found = await all(reader, sizesOf(among).orderBy(id));
+      const found = await all(reader, selectSizes(among).orderBy(id));
       const held = found.filter((one) => one.accountId === accountId && one.status === "awaiting_approval");
       const ids = fitting(LIST_BYTES_MAX, held).map((one) => one.id);
       return findActions(reads, accountId, ids);

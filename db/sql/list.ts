@@ -60,14 +60,14 @@ type InTurn = <Result>(work: () => Result) => Promise<Result>;
  * Reads rows by one index, newest first, until one more than `query.limit` match or `rowsMax` were read. Reads in short steps, which
  * share turns of the event loop with those of other searches.
  */
-async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): AsyncGenerator<SearchStep> {
+async function* searchSteps(reader: Reader, query: ActionQuery, rowsMax: number): AsyncGenerator<SearchStep> {
   // A caller who may not see a value must not find it out by searching.
   const { seenAs = null } = query;
   const isHidden = ({ name, value }: MetadataFilter) => value !== null && seenAs?.showsMetadata(name, value) === false;
   const isDedupeHidden = query.dedupe !== null && seenAs !== null && seenAs.text(query.dedupe) !== query.dedupe;
   if (isDedupeHidden || query.search.metadata.some(isHidden)) return;
-  let { before } = rangeOf(query);
-  const page = repeatable(reader, pageOf(reader.dialect, query), true);
+  let { before } = timeRange(query);
+  const page = repeatable(reader, pageQuery(reader.dialect, query), true);
   const inTurn: InTurn = (work) => shareTurn(query.accountId, work);
   const isRefined = needsRefining(query.search);
   let left = query.limit + 1;
@@ -78,7 +78,7 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
     const stretch = await inTurn(() => page(from));
     const end = stretch.find(({ is_end: isEnd }) => isEnd === 1);
     const candidates = stretch.filter(({ matches }) => matches === 1);
-    const found = await refine(reader, query, readable(candidates, foundOf), inTurn);
+    const found = await refine(reader, query, readable(candidates, toFound), inTurn);
     left -= found.length;
     // If an unreadable row took the place of a match, the end was cut off.
     const next = end ?? (stretch.length === from.limit ? stretch.at(-1) : undefined);
@@ -94,9 +94,9 @@ async function* stepsOf(reader: Reader, query: ActionQuery, rowsMax: number): As
  * The rows of a step that match as far as SQL can tell, and always the last row of a full step, where the next step begins. It
  * is one statement, since between two, other writes could move the last row, and a row would be skipped or come twice.
  */
-function pageOf(dialect: Dialect, query: ActionQuery) {
+function pageQuery(dialect: Dialect, query: ActionQuery) {
   const [before, rows] = [sql.placeholder("before"), sql.placeholder("rows")];
-  const scanned = qb.$with("s", { id: actions.id }).as(scanOf(dialect, query, before).limit(rows).getSQL());
+  const scanned = qb.$with("s", { id: actions.id }).as(scanQuery(dialect, query, before).limit(rows).getSQL());
   const end = sql`(select case when count(*) = ${rows} then min(${scanned.id}) end from ${scanned})`;
   const isEnd = sql`${scanned.id} = ${end}`;
   const matches = filters(dialect, query) ?? sql`true`;
@@ -116,11 +116,11 @@ function pageOf(dialect: Dialect, query: ActionQuery) {
 }
 
 /** Selects ids by the index of the most selective condition, or of each status. */
-function scanOf(dialect: Dialect, query: ActionQuery, before: string | Placeholder) {
+function scanQuery(dialect: Dialect, query: ActionQuery, before: string | Placeholder) {
   const { isOneOf } = dialect;
   const { id, dedupe, hostname, keyId } = actions;
   const { accountId, search, createdBy, host } = query;
-  const { from } = rangeOf(query);
+  const { from } = timeRange(query);
   const scan = (condition: SQL | undefined) =>
     qb
       .select({ id })
@@ -217,7 +217,7 @@ const SCHEME_OF_PORT: ReadonlyMap<string, "http" | "https"> = new Map([
 ]);
 
 /** The first id that a search reads, and the id that it ends before. Ids begin with their time, so times need no index. */
-function rangeOf({ createdAfter, createdBefore, before, search }: ActionQuery) {
+function timeRange({ createdAfter, createdBefore, before, search }: ActionQuery) {
   const prefix = idPrefixIn(search.q);
   const starts = [createdAfter === null ? "" : firstIdAt(createdAfter.getTime() + 1), prefix ?? ""];
   const ends = [
@@ -253,9 +253,9 @@ const readFound = rowReader(
 );
 
 /** Title and extras are also null if they were not read; see `foundColumns`. */
-type Found = ReturnType<typeof foundOf>;
+type Found = ReturnType<typeof toFound>;
 
-function foundOf(row: Row) {
+function toFound(row: Row) {
   return { ...readFound(row), bytes: Number(row["bytes"]) };
 }
 
@@ -292,7 +292,7 @@ async function refine(
     typeof text === "string" && isBoth(text, "text", (seen) => holdsText(seen, searched));
   const near = await inTurn(() => rows.filter((row) => matchesResult(search, row) && isAt(row)));
   const isLong = (row: Found) => row.bytes > SEARCH_NEAR_BYTES;
-  const texts = await textsOf(
+  const texts = await readTexts(
     reader,
     near.filter((row) => isLong(row) && (asked.length > 0 || isElsewhere(row))),
     inTurn,
@@ -333,7 +333,7 @@ function textIn({ title, extras }: Pick<Found, "title" | "extras">, name: (typeo
 }
 
 /** Titles and extras of long rows, read in pieces. A row with neither costs little, since its header says what is null. */
-async function textsOf(reader: Reader, rows: readonly Found[], inTurn: InTurn) {
+async function readTexts(reader: Reader, rows: readonly Found[], inTurn: InTurn) {
   const { isOneOf } = reader.dialect;
   const { id, title, extras } = actions;
   const texts = new Map<string, Pick<Found, "title" | "extras">>();
@@ -372,7 +372,7 @@ export function createLists(
 ): Pick<ActionStore, "list" | "count" | "matching"> {
   const { reader } = reads;
   /** When the row at which a search stopped early was created; null: it did not stop early. */
-  const createdAtOf = async (last: string | null) => {
+  const readCreatedAt = async (last: string | null) => {
     const found = qb.select({ createdAt: actions.createdAt }).from(actions);
     return last === null ? null : ((await get(reader, found.where(eq(actions.id, last))))?.createdAt ?? null);
   };
@@ -380,7 +380,7 @@ export function createLists(
   const search = async (query: ActionQuery, rowsMax: number) => {
     const found: Found[] = [];
     let last: string | null = null;
-    for await (const step of stepsOf(reader, query, rowsMax)) {
+    for await (const step of searchSteps(reader, query, rowsMax)) {
       found.push(...step.found);
       ({ last } = step);
     }
@@ -398,15 +398,15 @@ export function createLists(
       const ids = fitting(query.bytesMax ?? LIST_BYTES_MAX, found.slice(0, query.limit)).map((row) => row.id);
       const listed = await findActions(reads, query.accountId, ids);
       if (found.length > ids.length) return { actions: listed, before: ids.at(-1) ?? null, searchedUntil: null };
-      return { actions: listed, before: last, searchedUntil: await createdAtOf(last) };
+      return { actions: listed, before: last, searchedUntil: await readCreatedAt(last) };
     },
 
     async count(query, rowsMax) {
       const { limit } = query;
       if (limit < rowsMax && isOnlyByStatus(query)) {
         // Counted in the index alone, without reading rows.
-        const { before } = rangeOf(query);
-        const scanned = scanOf(reader.dialect, query, before)
+        const { before } = timeRange(query);
+        const scanned = scanQuery(reader.dialect, query, before)
           .limit(limit + 1)
           .as("s");
         const found = (await get(reader, qb.select({ count: count().as("count") }).from(scanned)))?.count ?? 0;
@@ -414,7 +414,7 @@ export function createLists(
       }
       const { found, last } = await search(query, rowsMax);
       if (found.length > limit) return { count: limit, isMore: true, searchedUntil: null };
-      return { count: found.length, isMore: last !== null, searchedUntil: await createdAtOf(last) };
+      return { count: found.length, isMore: last !== null, searchedUntil: await readCreatedAt(last) };
     },
 
     async matching(query, rowsMax) {

@@ -59,7 +59,7 @@ import {
   AFTER_ALL_IDS,
   all,
   type Args,
-  bytesOf,
+  columnBytes,
   bytesOfAction,
   countRows,
   hasRow,
@@ -70,13 +70,13 @@ import {
 } from "./read.ts";
 import {
   type ActionAccess,
-  actionOf,
+  toAction,
   COLUMNS_BUT_RESULT,
-  entryOf,
+  toOutboxEntry,
   findRows,
   fitting,
   NOTIFICATION_COLUMNS,
-  notificationOf,
+  toNotification,
   readable,
   readCreator,
   type UnreadableRow,
@@ -87,7 +87,7 @@ export function createActionQueue(
   db: ActionAccess,
 ): Queue<Action> & Pick<ActionStore, "firstDueAt" | "waiting" | "scheduledRetries"> {
   const { reader, seal, written } = db;
-  const parse = (row: Row) => actionOf(row, seal);
+  const parse = (row: Row) => toAction(row, seal);
   const fromMemory: FromMemory<Action> = (id, revision, lease) => {
     const action = written.take(id, revision - 1);
     return action === null ? null : startAttempt(action, lease);
@@ -153,14 +153,14 @@ export function createActionQueue(
         .orderBy(host)
         .limit(PENDING_SCAN_ROWS_MAX)
         .as("s");
-      const timeOf = (condition: SQL) =>
+      const selectTime = (condition: SQL) =>
         sql<Date | null>`min(case when ${condition} then ${s.dueAt} end)`.mapWith(dueAt);
-      const nextAt = timeOf(gt(s.dueAt, now));
+      const nextAt = selectTime(gt(s.dueAt, now));
       const ofHost = {
         host: s.host,
         pending: count().as("pending"),
         later: sql<number>`count(*) filter (where ${gt(s.dueAt, now)})`.as("later"),
-        dueSince: timeOf(lte(s.dueAt, now)).as("due_since"),
+        dueSince: selectTime(lte(s.dueAt, now)).as("due_since"),
         nextAt: nextAt.as("next_at"),
       };
       const rows = await all(reader, qb.select(ofHost).from(s).groupBy(s.host).orderBy(nextAt));
@@ -186,7 +186,7 @@ export function createActionQueue(
 
 function createNotificationQueue(kind: NotificationKind, db: ActionAccess): Queue<Notification> {
   const { reader } = db;
-  const queue = createQueue(kind, db, notificationOf);
+  const queue = createQueue(kind, db, toNotification);
   return {
     ...queue,
     async orphans(leaseBefore, limit, after) {
@@ -238,7 +238,7 @@ function createQueue<T extends object>(
     async lanes(after: LaneName | null, limit: number) {
       const { accountId, host, keyId } = after ?? { accountId: "", host: "", keyId: "" };
       const heads = await lanes.all(reader, { accountId, host, keyId, limit });
-      return heads.toSorted((one, other) => one.n - other.n).map(headOf);
+      return heads.toSorted((one, other) => one.n - other.n).map(toHead);
     },
     async claimDue({ lanes: asked, bytesMax, takesLarge, lease }: Claim): Promise<ClaimedRows<T>> {
       const { rows: won, next } = await writer.run(commands.claim, {
@@ -283,9 +283,9 @@ function queueTable(queue: QueueName) {
   // Exactly the conditions of the partial indexes.
   const [pending, active] = [sql.raw(`status = 'pending'${isOfKind}`), sql.raw(`status = 'active'${isOfKind}`)];
   if (queue !== "action") {
-    return { table: outbox, pending, active, bytes: bytesOf(outbox.payload), columns: NOTIFICATION_COLUMNS };
+    return { table: outbox, pending, active, bytes: columnBytes(outbox.payload), columns: NOTIFICATION_COLUMNS };
   }
-  const bytes = sql.join([actions.body, actions.sealedHeaders, actions.extras].map(bytesOf), sql` + `);
+  const bytes = sql.join([actions.body, actions.sealedHeaders, actions.extras].map(columnBytes), sql` + `);
   return { table: actions, pending, active, bytes, columns: COLUMNS_BUT_RESULT };
 }
 
@@ -307,7 +307,7 @@ interface Head extends Readonly<Record<"accountId" | "host" | "keyId" | "dueAt",
   readonly n: number;
 }
 
-const readsOf = (queue: QueueName) => ({
+const queueReads = (queue: QueueName) => ({
   lanes: prepare(
     { accountId: "text", host: "text", keyId: "text", limit: "number" },
     (arg, dialect) => sql<Head>`${headsAfter(queue, dialect, arg, arg.limit)}
@@ -328,14 +328,14 @@ function claimedRows(queue: QueueName, { leaseUntil }: Args<"leaseUntil">, condi
   return claimed.where(and(active, eq(table.leaseUntil, leaseUntil), condition));
 }
 
-const READS: Readonly<Record<QueueName, ReturnType<typeof readsOf>>> = {
-  action: readsOf("action"),
-  callback: readsOf("callback"),
-  mail: readsOf("mail"),
-  message: readsOf("message"),
+const READS: Readonly<Record<QueueName, ReturnType<typeof queueReads>>> = {
+  action: queueReads("action"),
+  callback: queueReads("callback"),
+  mail: queueReads("mail"),
+  message: queueReads("message"),
 };
 
-function headOf({ accountId, host, keyId, dueAt }: Head): LaneHead {
+function toHead({ accountId, host, keyId, dueAt }: Head): LaneHead {
   const lane = { accountId: String(accountId), host: String(host), keyId: String(keyId) };
   return { ...lane, dueAt: headTime(dueAt) };
 }
@@ -432,7 +432,7 @@ export function createOutboxStore(db: ActionAccess): OutboxStore {
         const isEarlier = and(eq(outbox.accountId, accountId), lt(outbox.id, from));
         const newestFirst = qb.select(NOTIFICATION_COLUMNS).from(outbox).where(isEarlier).orderBy(desc(outbox.id));
         const rows = await raw(reader, newestFirst.limit(limit));
-        entries.push(...readable(rows, entryOf));
+        entries.push(...readable(rows, toOutboxEntry));
         if (rows.length < limit) break;
         from = String(rows.at(-1)?.["id"]);
       }

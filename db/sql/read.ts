@@ -45,7 +45,7 @@ export const qb: Pick<SqliteRemoteDatabase, "select" | "with" | "$with" | "$coun
 /** Runs a SELECT. Building one costs 40 us, so prepare one that runs often. */
 export async function all<Built extends SQLWrapper>(reader: Reader, built: Built): Promise<readonly RowOf<Built>[]> {
   // Safe: these are the types of the builder.
-  return (await raw(reader, built)).map(decoderOf(built)) as RowOf<Built>[];
+  return (await raw(reader, built)).map(rowDecoder(built)) as RowOf<Built>[];
 }
 
 /** Runs a SELECT and returns its first row. */
@@ -132,7 +132,7 @@ export function prepare<const Types extends ArgTypes, Built extends SQLWrapper>(
   );
   const read = (reader: Reader, values: ArgsOf<ArgTypes>) => {
     const { text, names } = compiledFor(reader.dialect);
-    return reader.read({ sql: text, args: names.map((name) => valueOf(values[name], reader.dialect)) });
+    return reader.read({ sql: text, args: names.map((name) => argValue(values[name], reader.dialect)) });
   };
   return {
     types,
@@ -148,7 +148,7 @@ export function prepare<const Types extends ArgTypes, Built extends SQLWrapper>(
   };
 }
 
-function valueOf(value: ArgValues[ArgType] | undefined, { list }: Dialect): SqlValue {
+function argValue(value: ArgValues[ArgType] | undefined, { list }: Dialect): SqlValue {
   if (value === undefined) throw new Error("An argument of a query is missing.");
   return typeof value === "object" && !(value instanceof Date) ? list(value) : encoded(value);
 }
@@ -172,7 +172,7 @@ export function compileSelect(built: SQLWrapper, place: (name: string, number: n
     if (!names.includes(name)) names.push(name);
     return place(name, names.indexOf(name) + 1);
   });
-  return { text, names, decode: decoderOf(built) };
+  return { text, names, decode: rowDecoder(built) };
 }
 
 function toQuery(built: SQL, escapeParam: (at: number, param: unknown) => string) {
@@ -194,7 +194,7 @@ function argumentName(param: unknown): string {
  * Decodes a row, which is an object or a list of values, to the builder's types. Rows of `sql` stay as they are, since it
  * doesn't say what its columns are.
  */
-function decoderOf(built: SQLWrapper): (row: Row | readonly unknown[]) => unknown {
+function rowDecoder(built: SQLWrapper): (row: Row | readonly unknown[]) => unknown {
   if (!("_" in built) || is(built, SQL)) return (row) => row;
   const { selectedFields = {} } = built._ as { readonly selectedFields?: Readonly<Record<string, unknown>> };
   const fields = Object.entries(selectedFields).map(([key, field], at) => {
@@ -235,14 +235,14 @@ export function once<Key extends object, Made>(make: (key: Key) => Made): (key: 
 export const AFTER_ALL_IDS = "\u{10ffff}";
 
 /** The bytes of a column that may be long. Both databases store the length before the value, and read only the length. */
-export function bytesOf(column: SQLWrapper): SQL {
+export function columnBytes(column: SQLWrapper): SQL {
   return sql`coalesce(cast(octet_length(${column}) as bigint), 0)`;
 }
 
 /** The bytes of an action's long columns together. */
 export function bytesOfAction(): SQL<number> {
   const { body, sealedHeaders, extras, responseBody, lateResult } = actions;
-  return sql<number>`${sql.join([body, sealedHeaders, extras, responseBody, lateResult].map(bytesOf), sql` + `)}`;
+  return sql<number>`${sql.join([body, sealedHeaders, extras, responseBody, lateResult].map(columnBytes), sql` + `)}`;
 }
 
 /**

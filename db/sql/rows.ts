@@ -85,7 +85,7 @@ export function rowReader<Columns extends ColumnsOf<string>>(columns: Columns): 
     name,
     stored: column.name,
     column,
-    decode: decoderOf(column),
+    decode: columnDecoder(column),
   }));
   return (row) => {
     const read: Record<string, unknown> = {};
@@ -100,7 +100,7 @@ export function rowReader<Columns extends ColumnsOf<string>>(columns: Columns): 
 }
 
 /** Decodes a value; returns undefined if the column can't have it. */
-function decoderOf({ dataType, enumValues }: Column): (value: SqlValue) => unknown {
+function columnDecoder({ dataType, enumValues }: Column): (value: SqlValue) => unknown {
   if (dataType === "number") return whole;
   if (dataType === "date") {
     return (value) => (Math.abs(whole(value) ?? Number.NaN) <= DATE_MS_MAX ? new Date(Number(value)) : undefined);
@@ -146,7 +146,7 @@ function without<Columns extends object, Name extends keyof Columns & string>(
 const NEVER_MOVED = new Date(0);
 
 /** The `scheduled_at` of an action whose state is written at this time. */
-export function scheduledAtOf(action: Action, at: Date): Date {
+export function scheduledTime(action: Action, at: Date): Date {
   return awaitsRunAt(action) ? NEVER_MOVED : at;
 }
 
@@ -175,7 +175,7 @@ const readResult = rowReader(only(actions, RESULT));
 export const readCreator = rowReader({ role: actions.keyRole, hold: actions.keyHold });
 
 /** Makes an action from a row. `result` is null if the row was selected without its columns. */
-export function actionOf(row: Row, seal: HeaderSeal): Action {
+export function toAction(row: Row, seal: HeaderSeal): Action {
   const plain = readPlain(row);
   const { keyRole, keyHold, sealedHeaders, extras, lateResult, policy, counted } = readFormed(row);
   const parsed = <Value>(
@@ -194,7 +194,7 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
     headers: sealedHeaders === null ? null : openedHeaders(row, plain.id, sealedHeaders, seal),
     extras: parsed(actions.extras, extras, NO_EXTRAS, parseExtras),
     creator: { role: keyRole, hold: keyHold },
-    result: resultOf(row),
+    result: toResult(row),
     lateResult: parsed<LateResult | null>(actions.lateResult, lateResult, null, parseLateResult),
     policy: parsed<ActionPolicy | null>(actions.policy, policy, null, parseActionPolicy),
     counted: parsed(actions.counted, counted, NOTHING_COUNTED, parseCounted),
@@ -206,8 +206,8 @@ export function actionOf(row: Row, seal: HeaderSeal): Action {
 }
 
 /** Makes an action to show from a row. Checks that its texts are JSON, since answers contain them as they are. */
-export function shownActionOf(row: Row, seal: HeaderSeal): Action {
-  const action = actionOf(row, seal);
+export function toShownAction(row: Row, seal: HeaderSeal): Action {
+  const action = toAction(row, seal);
   const { bodyKind = "json" } = action.extras;
   if (bodyKind === "json" && !isJson(action.body)) throw new UnreadableRow(actions.body, row);
   const { result, lateResult } = action;
@@ -222,7 +222,7 @@ export function isJson(text: string | null): boolean {
   return text === null || jsonIn(text) !== undefined;
 }
 
-function resultOf(row: Row): Result | null {
+function toResult(row: Row): Result | null {
   const { response_code: code = null, error_source: source = null } = row;
   if (code === null && source === null) return null;
   const result = readResult(row);
@@ -266,7 +266,7 @@ export async function findActions(
   ids: readonly string[],
 ): Promise<readonly Action[]> {
   const rows = await shareTurn(accountId, () => findRows(reader, ids));
-  return shareTurn(accountId, () => readable(rows, (row) => shownActionOf(row, seal)));
+  return shareTurn(accountId, () => readable(rows, (row) => toShownAction(row, seal)));
 }
 
 /** The first rows whose `bytes` fit together, but at least one. */
@@ -278,7 +278,7 @@ export function fitting<Sized extends { readonly bytes?: unknown }>(bytesMax: nu
 
 const readEntry = rowReader(only(timeline, ["seq", "at", "run", "status", "type", "detail"]));
 
-export function timelineEntryOf(row: Row): TimelineEntry {
+export function toTimelineEntry(row: Row): TimelineEntry {
   const { type: stored, detail: text, ...entry } = readEntry(row);
   const type = ROW_TYPES.find((one) => one === stored);
   if (type === undefined) throw new UnreadableRow(timeline.type, row);
@@ -301,7 +301,7 @@ type RowType = TimelineEventType | (typeof LATE_ROWS)[number];
 const ROW_TYPES: readonly RowType[] = [...TIMELINE_EVENT_TYPES, ...LATE_ROWS];
 
 /** The type under which an event is stored. */
-export function rowTypeOf(event: TimelineEvent): RowType {
+export function timelineRowType(event: TimelineEvent): RowType {
   if (!isTooLate(event)) return event.type;
   return "late" in event && event.late === "result" ? "late_result" : "late";
 }
@@ -320,14 +320,14 @@ const ENTRY = ["status", "dueAt", "createdAt", "lastError"] as const;
 const readNotification = rowReader(without(NOTIFICATION_COLUMNS, ENTRY));
 const readOutboxEntry = rowReader(only(outbox, ENTRY));
 
-export function notificationOf(row: Row): Notification {
+export function toNotification(row: Row): Notification {
   const { kind, event, target, ...notification } = readNotification(row);
   // Safe: `actions.ts` writes only events of this kind.
   return { ...notification, message: { kind, event, target } as NewNotification };
 }
 
-export function entryOf(row: Row): OutboxEntry {
-  return { ...notificationOf(row), ...readOutboxEntry(row) };
+export function toOutboxEntry(row: Row): OutboxEntry {
+  return { ...toNotification(row), ...readOutboxEntry(row) };
 }
 
 /** What reading and writing actions needs besides the reader and the writer. */

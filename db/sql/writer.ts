@@ -10,7 +10,7 @@ import {
 } from "../../src/core/limits.ts";
 import { StoreBusy, StoreUnavailable } from "../../src/core/store.ts";
 import type { AnyCommand, CommandCall, Command, DbConnection } from "../commands/command.ts";
-import { faultOf, type OnAway, unavailable } from "./errors.ts";
+import { faultKind, type OnAway, unavailable } from "./errors.ts";
 import type { Reader } from "./dialect.ts";
 
 /** Pauses between tries while another process holds the lock. They don't block the event loop. */
@@ -182,7 +182,7 @@ export class Writer {
         for (const [at, { resolve }] of writes.entries()) resolve(results[at]);
       };
     } catch (error) {
-      const fault = faultOf(error);
+      const fault = faultKind(error);
       if (fault === "rejected") return this.#commitHalves(writes, error);
       this.#isAway = true;
       if (fault === "fatal") this.#deathCause = error;
@@ -214,7 +214,7 @@ async function whileBusy<Result>(work: () => Promise<Result>, clock: Pick<Clock,
     try {
       return await work();
     } catch (error) {
-      if (faultOf(error) !== "busy") throw error;
+      if (faultKind(error) !== "busy") throw error;
       await sleep(clock, pauseMs);
     }
   }

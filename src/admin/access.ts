@@ -1,5 +1,5 @@
 import { type AdminStore, openAdminStore } from "../../db/open.ts";
-import { DatabaseFault, reasonOf } from "../../db/sql/errors.ts";
+import { DatabaseFault, errorReason } from "../../db/sql/errors.ts";
 import type { AccountStore, PeopleStore } from "../core/account-store.ts";
 import { type FactStore, StoreUnavailable } from "../core/store.ts";
 import { keyCreated, keyRow } from "../accounts/keys.ts";
@@ -35,7 +35,7 @@ export async function withAdminStore<T>(
     return await work({ config, ...store, secrets, ids: systemIds, clock: systemClock });
   } catch (cause) {
     if (!(cause instanceof StoreUnavailable || cause instanceof DatabaseFault)) throw cause;
-    throw new Error(`The database can't be used now: ${reasonOf(cause)}. Try again.`, { cause });
+    throw new Error(`The database can't be used now: ${errorReason(cause)}. Try again.`, { cause });
   } finally {
     await store?.close();
   }

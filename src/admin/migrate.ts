@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
-import { migratedMarkOf } from "../../db/libsql/inspect.ts";
-import { DatabaseFault, reasonOf } from "../../db/sql/errors.ts";
+import { migratedMark } from "../../db/libsql/inspect.ts";
+import { DatabaseFault, errorReason } from "../../db/sql/errors.ts";
 import { StoreUnavailable } from "../core/store.ts";
 import {
   copyRows,
@@ -100,7 +100,7 @@ async function transfer(
 
 /** The copy is complete by now, so that a mark which can't be made must not fail the migration. */
 function markMigrated(path: string, { name }: Target, at: Date): string | null {
-  const mark = migratedMarkOf(path);
+  const mark = migratedMark(path);
   try {
     rmSync(mark, { force: true });
     writeDurably(mark, `${name} ${at.toISOString()}\n`);
@@ -131,5 +131,5 @@ const RESUMES = "What was copied is kept: run the same command again, and it con
 
 function explained(error: unknown, { name }: Target): unknown {
   if (!(error instanceof StoreUnavailable || error instanceof DatabaseFault)) return error;
-  return new Error(`PostgreSQL at ${name} can't be used: ${reasonOf(error)}. ${RESUMES}`, { cause: error });
+  return new Error(`PostgreSQL at ${name} can't be used: ${errorReason(error)}. ${RESUMES}`, { cause: error });
 }

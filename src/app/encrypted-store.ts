@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
-import { refusedPlace, singlePathOf } from "../../db/libsql/inspect.ts";
+import { refusedPlace, singlePath } from "../../db/libsql/inspect.ts";
 import { databaseExists, openStore } from "../../db/open.ts";
-import { codeOf } from "../../db/sql/errors.ts";
+import { errorCode } from "../../db/sql/errors.ts";
 import type { Config } from "../config/config.ts";
 import { databaseAddress } from "../config/values.ts";
 import { fingerprint, keyFileFor, KeyChanged, loadMasterKey } from "../crypto/master-key.ts";
@@ -56,7 +56,7 @@ export async function openEncryptedStore(
   } catch (error) {
     const { database } = config;
     const isOfPlace = !(error instanceof StoreUnavailable) && database.kind === "file";
-    const problem = isOfPlace ? placeProblem(database.path, codeOf(error)) : null;
+    const problem = isOfPlace ? placeProblem(database.path, errorCode(error)) : null;
     throw problem === null ? error : new Error(problem, { cause: error });
   }
 }
@@ -96,7 +96,7 @@ async function open(
   const { url, authToken } = databaseAddress(database);
   if (database.kind === "file") {
     const { path } = database;
-    singlePathOf(path);
+    singlePath(path);
     // SQLite would open it for reads alone, and every write would fail. `placeProblem` says it in whole.
     if (refusedPlace(path)?.place === path) throw new Error("The database file can't be written.");
   }

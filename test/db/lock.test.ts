@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { copyDatabase } from "../../db/backup.ts";
-import { DatabaseInUse, lockFile, migratedMarkOf } from "../../db/libsql/inspect.ts";
+import { DatabaseInUse, lockFile, migratedMark } from "../../db/libsql/inspect.ts";
 import { openAdminStore } from "../../db/open.ts";
 import { openTransferSource } from "../../db/transfer.ts";
 import { StoreLost } from "../../src/core/store.ts";
@@ -73,7 +73,7 @@ test("a start that fails lets the file go", async () => {
 test("a file that was migrated is opened by no service until its mark is deleted", async () => {
   await using folder = await temporaryFolder();
   await (await openStoreAt(folder.file)).close();
-  const mark = migratedMarkOf(folder.file);
+  const mark = migratedMark(folder.file);
   writeFileSync(mark, "");
   const link = join(folder.path, "link.db");
   symlinkSync(folder.file, link);

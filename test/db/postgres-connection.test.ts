@@ -10,7 +10,7 @@ import {
   isConnectionSound,
 } from "../../db/postgres/connection.ts";
 import { createNodeStore } from "../../db/postgres/cluster.ts";
-import { reasonOf } from "../../db/sql/errors.ts";
+import { errorReason } from "../../db/sql/errors.ts";
 import { TRANSACTION_MS_MAX } from "../../src/core/limits.ts";
 import { ACTION_STATUSES } from "../../src/core/action.ts";
 import { NO_SEARCH } from "../../src/core/search.ts";
@@ -80,7 +80,7 @@ test.each([
   const denied = Object.assign(new DatabaseError("of a table or function", 40, "error"), { code });
   expect(faultIn(denied)).toMatchObject({ kind: "unavailable" });
   expect(isConnectionSound(denied)).toBe(true);
-  expect(reasonOf(faultIn(denied))).toBe(reason);
+  expect(errorReason(faultIn(denied))).toBe(reason);
   // The log has names of errors alone.
   expect(faultIn(denied).name).toBe(`DatabaseFault ${code}`);
 });
@@ -136,7 +136,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     const sql = openPostgres(db.proxy.url, { callMsMax: CALL_MS });
     const migrating = () => failureOf(migratePostgres(sql, NOON, CALL_MS / 2));
     await db.raw.query(`begin; select pg_advisory_xact_lock(${START_LOCK})`);
-    expect(reasonOf(await migrating())).toStartWith("another node is changing the tables");
+    expect(errorReason(await migrating())).toStartWith("another node is changing the tables");
     await db.raw.query("rollback");
     expect(await migrating()).toBeNull();
     // Bounds of the role for statements, and since PostgreSQL 17 for transactions, end no migration.
@@ -153,8 +153,8 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
       db.proxy.mode = "deaf";
       await run("select 1");
     });
-    expect(reasonOf(await failureOf(silenced))).toBe("it could not be reached");
-    expect(reasonOf(await migrating())).toBe("no answer came in time");
+    expect(errorReason(await failureOf(silenced))).toBe("it could not be reached");
+    expect(errorReason(await migrating())).toBe("no answer came in time");
     await sql.close();
   });
 
@@ -170,7 +170,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     const waiting = "select 1 from pg_locks where not granted and relation = 'positions'::regclass";
     await until(async () => (await db.client.query(waiting)).rows.length > 0);
     await createdAction(store.actions);
-    expect(reasonOf(await migrating)).toEndWith("or a backup or another program holds them");
+    expect(errorReason(await migrating)).toEndWith("or a backup or another program holds them");
     await db.client.query("rollback");
     await store.close();
   });
@@ -193,12 +193,12 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
     db.proxy.mode = "deaf to commits";
     const sql = openPostgres(db.proxy.url, { callMsMax: CALL_MS, onWriterOpen: "commit" });
     const write = () => failureOf(runStatements(sql, [SELECT]));
-    expect(reasonOf(await write())).toBe("no answer came in time");
+    expect(errorReason(await write())).toBe("no answer came in time");
     db.proxy.mode = "pass";
     await until(async () => (await write()) === null);
     await sql.close();
     const slow = openPostgres(db.url, { transactionMsMax: CALL_MS, onWriterOpen: "select pg_sleep(60)" });
-    expect(reasonOf(await failureOf(runStatements(slow, [SELECT])))).toBe("no answer came in time");
+    expect(errorReason(await failureOf(runStatements(slow, [SELECT])))).toBe("no answer came in time");
     const running = "select 1 from pg_stat_activity where state = 'active' and query like '%pg_sleep(60)'";
     await until(async () => (await db.raw.query(running)).rows.length === 0);
     await slow.close();
@@ -372,7 +372,7 @@ describe.skipIf(!hasPostgres)("a connection to PostgreSQL", () => {
       return (await db.client.query(open)).rows.length === 2;
     });
     const write = () => runStatements(sql, [{ sql: "insert into facts (name, value) values ('a', 'b')", args: [] }]);
-    expect(reasonOf(await failureOf(write()))).toBe("too many connections");
+    expect(errorReason(await failureOf(write()))).toBe("too many connections");
     // The server may still count the connection that was given back.
     await until(async () => (await failureOf(write())) === null);
     expect(await sql.read(SELECT)).toHaveLength(1);

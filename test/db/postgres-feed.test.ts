@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Client } from "pg";
-import { queryOf } from "../../db/postgres/queries.ts";
+import { toQuery } from "../../db/postgres/queries.ts";
 import { openPostgres, type PostgresPool } from "../../db/postgres/connection.ts";
 import { claimAll } from "../../db/postgres/claim.ts";
 import { createChangeReader } from "../../db/postgres/cluster.ts";
@@ -142,7 +142,7 @@ describe.skipIf(!hasPostgres)("changes of all nodes in PostgreSQL", () => {
     await reader.findRevisions(["act_one"]);
     await client.query("set local enable_seqscan = off");
     const plans: string[] = [];
-    for (const { text, values } of statements.map(queryOf)) {
+    for (const { text, values } of statements.map(toQuery)) {
       const { rows } = await client.query<{ "QUERY PLAN": string }>(`explain ${text}`, [...values]);
       plans.push(rows.map((row) => row["QUERY PLAN"]).join("\n"));
     }

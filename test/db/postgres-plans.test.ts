@@ -4,7 +4,7 @@ import { runCalls, runGroup, type DbConnection } from "../../db/commands/command
 import { is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { tables } from "../../db/postgres/schema.ts";
-import { type Query, queryOf } from "../../db/postgres/queries.ts";
+import { type Query, toQuery } from "../../db/postgres/queries.ts";
 import { openPostgres, type PostgresPool } from "../../db/postgres/connection.ts";
 import { openTx } from "../../db/postgres/tx.ts";
 import { NO_FILTER, type Store } from "../../src/core/store.ts";
@@ -341,7 +341,7 @@ function explained(sql: PostgresPool, planner: Client, plans: Plan[]): DbConnect
   return {
     ...sql,
     async read(statement) {
-      await explain([queryOf(statement)]);
+      await explain([toQuery(statement)]);
       return sql.read(statement);
     },
     async transact(calls) {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Client } from "pg";
 import { openStore } from "../../db/open.ts";
-import { reasonOf } from "../../db/sql/errors.ts";
+import { errorReason } from "../../db/sql/errors.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
 import { NOON } from "../support/factory.ts";
 import { freePort } from "../support/free-port.ts";
@@ -80,5 +80,5 @@ test.each([
   ["", "something at 10.0.0.7 that nobody knows", "it could not be used"],
 ])("%s (%s) means: %s", (code, message, reason) => {
   const error = Object.assign(new Error(message), code === "" ? {} : { code });
-  expect(reasonOf(new Error("The database failed.", { cause: error }))).toBe(reason);
+  expect(errorReason(new Error("The database failed.", { cause: error }))).toBe(reason);
 });

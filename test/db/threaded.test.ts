@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { UNREADABLE } from "../../db/libsql/inspect.ts";
-import { codeOf } from "../../db/sql/errors.ts";
+import { errorCode } from "../../db/sql/errors.ts";
 import type { Statement } from "../../db/sql/dialect.ts";
 import { openThreaded } from "../../db/libsql/threaded.ts";
 import { StoreUnavailable } from "../../src/core/store.ts";
@@ -67,7 +67,10 @@ test("a file that is no database is refused in the words of its check, by its pa
   const path = join(folder.path, "notes.db");
   await Bun.write(path, "no database ".repeat(1_000));
   const refused = await openThreaded(path, () => {}).catch((error: unknown) => error);
-  expect([codeOf(refused), String(refused).includes(`The database ${path} can't be read`)]).toEqual([UNREADABLE, true]);
+  expect([errorCode(refused), String(refused).includes(`The database ${path} can't be read`)]).toEqual([
+    UNREADABLE,
+    true,
+  ]);
 });
 
 test("writes that go on while it closes are refused, and none of them aborts the process", async () => {
