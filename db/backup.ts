@@ -1,6 +1,5 @@
 /** Copies of a database file: a snapshot while a service runs, and what a restore changes in it. */
 import { Database } from "bun:sqlite";
-import { randomInt } from "node:crypto";
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { checkLog, reasonAt, singlePath } from "./libsql/inspect.ts";
 import { RESTORED_POSITIONS } from "../src/core/limits.ts";
@@ -35,7 +34,7 @@ export function copyDatabase(path: string, to: string): void {
     // The file may have been about to say that it needs its log.
     copy.run("PRAGMA user_version = 0");
     // By which the log of the file that it replaces is known for another one's.
-    copy.run(`PRAGMA application_id = ${randomInt(1, 2 ** 31)}`);
+    copy.run(`PRAGMA application_id = ${crypto.getRandomValues(new Int32Array(1))[0]}`);
     const file = openSync(to, "r");
     fsyncSync(file);
     closeSync(file);
