@@ -63,7 +63,7 @@ export async function openRig(options: RealServerOptions = {}) {
       const { person, sessionToken } = await invitationService.joinByPassword(token, "a password of somebody", source);
       return { personId: person.caller.personId ?? "", cookie: `outgate_session=${sessionToken}` };
     },
-    /** The keys of connections that have not ended, the newest last; they alone have a hold here. */
+    /** The keys of connections that have not ended; they alone have a hold here. */
     liveKeys: async () =>
       (await app.engine.store.accounts.keys(app.engine.owner.accountId, 99)).filter(
         ({ hold, revokedAt }) => hold !== "none" && revokedAt === null,
