@@ -57,6 +57,10 @@ export function Layout(props: LayoutProps) {
           </a>
           <SideBar nav={nav} user={user} />
           <div class="view">
+            {/* The script shows it while no update gets through. */}
+            <p id="lost" class="stop" role="status" hidden>
+              Not connected to Outgate. What you see may be out of date.
+            </p>
             <StopBanner user={user} />
             {main}
           </div>

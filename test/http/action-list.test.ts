@@ -48,7 +48,7 @@ describe("the list of actions", () => {
     expect(second).toMatch(/owner 127\.0\.0\.1:\d+ PUT Completed 200 1 of 5 \d+ ms $/);
     // A title never stands without method, host and path.
     expect(third).toMatch(/owner Refund 12 EUR POST 127\.0\.0\.1:\d+ \/ Failed 422 1 of 1 \d+ ms No such charge\. $/);
-    expect(html).toContain('<span class="headline"><bdi class="untrusted">Refund 12 EUR</bdi></span>');
+    expect(html).toContain('<span><bdi class="untrusted">Refund 12 EUR</bdi></span>');
     // Colour is for what needs somebody.
     const tones = [...html.matchAll(/class="dot dot-(\w+)">([^<]*)/g)].map(([, tone, words]) => `${words}: ${tone}`);
     expect(tones).toEqual(["Awaiting approval: wait", "Completed 200: still", "Failed 422: bad"]);

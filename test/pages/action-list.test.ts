@@ -158,7 +158,7 @@ describe.skipIf(!HAS_BROWSER)("the list of actions, with script", () => {
     const untitled = await app.engine.create({ url: target.url + PATH, approve: true });
     const rowsOf = (page: Page) =>
       page.evaluate(`[...document.querySelectorAll("tbody tr")].slice(0, 2).map((row) => {
-        const headline = row.querySelector(".headline");
+        const headline = row.querySelector(".row-link > span");
         const { height, right } = row.getBoundingClientRect();
         return { text: headline.innerText, isCut: headline.scrollWidth > headline.clientWidth, height, right };
       })`);

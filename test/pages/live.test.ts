@@ -91,7 +91,7 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
     await typed.getByRole("status").getByText("What you typed is not kept.").waitFor();
   });
 
-  test("asks now and then while its stream is broken", async () => {
+  test("asks now and then while its stream is broken, and says that it may be out of date while no answer comes", async () => {
     await using server = await openRealServer({ port: await freePort() });
     const page = await desk.open("/approvals", server, await signedIn(server), "a clock of the test");
     await page.context().route(`${server.url}/events`, (route) => route.abort());
@@ -102,6 +102,23 @@ describe.skipIf(!HAS_BROWSER)("a page that runs scripts", () => {
       await page.clock.fastForward(5_000);
       return (await page.locator(`#${id}`).count()) > 0;
     });
+    const notice = page.getByText("What you see may be out of date.");
+    const becomes = (isShown: boolean) => async () => {
+      await page.clock.fastForward(5_000);
+      return (await notice.isVisible()) === isShown;
+    };
+    expect(await notice.isVisible()).toBe(false);
+    expect(await page.evaluate("htmx.config.timeout")).toBe(60_000);
+    await page.evaluate("htmx.config.timeout = 500");
+    for (const lose of [{ status: 502 }, "abort", "hang"] as const) {
+      await page.route("**/approvals", async (route) => {
+        if (lose === "abort") await route.abort();
+        else if (lose !== "hang") await route.fulfill(lose);
+      });
+      await until(becomes(true));
+      await page.unroute("**/approvals");
+      await until(becomes(false));
+    }
     expect(await desk.isSamePage(page)).toBe(true);
   });
 

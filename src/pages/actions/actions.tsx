@@ -390,7 +390,7 @@ function requestSummary({ method, url, host, title, viewer }: MaskedAction) {
   const called = isBare ? shownHost : shownPath;
   return (
     <>
-      <span class="headline">{title === null ? called : untrusted(title)}</span>
+      <span>{title === null ? called : untrusted(title)}</span>
       <small>
         <span class="method">{method}</span> {isBare ? null : shownHost}
         {title === null ? null : shownPath}

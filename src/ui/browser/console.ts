@@ -14,6 +14,8 @@ import { watchRequest } from "./review.ts";
 import { keepTimes, prepareTimes, sendUtc } from "./times.ts";
 import { checkAnswers, followEvents, refresh } from "./updates.ts";
 
+const UPDATE_MS_MAX = 60_000;
+
 // Lets htmx load and morph parts of pages, but never run code from them. It reads this when the page is parsed, after this script.
 Object.assign(htmx.config, {
   allowEval: false,
@@ -26,6 +28,8 @@ Object.assign(htmx.config, {
   attributesToSettle: ["class", "width", "height"],
   refreshOnHistoryMiss: true,
   scrollIntoViewOnBoost: false,
+  // By default it waits for ever, and no later update would begin.
+  timeout: UPDATE_MS_MAX,
 });
 
 function prepare(place: ParentNode): void {

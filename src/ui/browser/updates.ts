@@ -89,7 +89,22 @@ export function followEvents(): void {
   document.addEventListener("visibilitychange", () => (document.hidden ? rest() : listen()));
   addEventListener("pagehide", rest);
   addEventListener("pageshow", listen);
+  addEventListener("htmx:afterRequest", ({ detail: { requestConfig, xhr } }) => {
+    if (requestConfig.elt.id === "main") showLost(xhr.status === 0 || xhr.status >= 500);
+  });
   listen();
+}
+
+/** Says that the page is out of date while neither the stream nor an update gets through: a list of before would look complete. */
+function showLost(isLost: boolean): void {
+  const notice = document.querySelector<HTMLElement>("#lost");
+  if (notice !== null) notice.hidden = !isLost || polling === 0;
+}
+
+/** Without a stream. An update that has not come back since the last time counts as lost. */
+function poll(): void {
+  if (isLoading) showLost(true);
+  refresh().catch(() => {});
 }
 
 /** Which events the page shows: "all", or the id of its action. */
@@ -101,12 +116,13 @@ function listen(): void {
   source = new EventSource("/events");
   source.addEventListener("open", () => {
     stopPolling();
+    showLost(false);
     // Catches events between loading the page and opening the stream. A reconnected stream has no gap.
     if (isNew) refresh().catch(() => {});
     isNew = false;
   });
   source.addEventListener("error", () => {
-    if (polling === 0) polling = setInterval(refresh, POLL_MS);
+    if (polling === 0) polling = setInterval(poll, POLL_MS);
     if (source?.readyState !== EventSource.CLOSED) return;
     source = null;
     // The stream was refused. The session may have ended, so reload the page now.
