@@ -174,8 +174,18 @@ function retryRefusal(facts: RetryFacts): DomainError | null {
   );
 }
 
-/** Refuses retries that would bypass the key's hold by repeating actions of other keys. */
-function unheldRefusal({ request, caller }: RetryFacts): DomainError | null {
+/**
+ * Refuses retries that would bypass the key's hold by repeating actions of other keys, and another run of what a grant let pass: grants
+ * are for creates.
+ */
+function unheldRefusal({ operation, request, caller }: RetryFacts): DomainError | null {
+  const isNewRun = operation === "retry" && caller.role === "agent" && !request.approve;
+  if (isNewRun && request.policy?.by === "grant" && isHeldBy(request.creator.hold, request)) {
+    return new DomainError(
+      "forbidden",
+      `A grant let action ${request.id} pass, and grants are for creates. Create it again, or ask someone who may approve it to retry it.`,
+    );
+  }
   if (holdReason(request, caller.hold) !== "key") return null;
   return new DomainError(
     "forbidden",

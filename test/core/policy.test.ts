@@ -15,6 +15,7 @@ import {
 } from "../../src/core/policy.ts";
 import { policyOfHold, policyOfRuling, type Ruling } from "../../src/core/action-policy.ts";
 import type { DomainError } from "../../src/core/domain-error.ts";
+import { policyOfGrant } from "../../src/core/grant.ts";
 import type { RejectionCount } from "../../src/core/rejections.ts";
 import type { CreateRefusal } from "../../src/core/store.ts";
 import { aGrant, anAction, aRequest, aRuleCount, later, NOON } from "../support/factory.ts";
@@ -108,6 +109,7 @@ const ruled = (effect: Ruling["effect"]) => {
 };
 const [HOLDS_IT, REFUSES_IT] = [ruled("hold"), ruled("refuse")];
 const GRANTED = { grant: aGrant() };
+const BY_GRANT = policyOfGrant(aGrant());
 const WAITING_TO_COUNT = { ...WAITING, counted: [["rul_a", "s", NOON.getTime() + 1, "1"]] } as const;
 const adding = (count: Parameters<typeof aRuleCount>[0]) => ({ ...SEND_NOW, added: [aRuleCount(count)] });
 const SPENT = { counts: { ...NO_COUNTS, isBudgetSpent: true } };
@@ -193,6 +195,13 @@ describe("the policy decides", () => {
 
     ["a retry", aRetry(), "allow"],
     ["a retry of what needed approval", aRetry({}, APPROVED), "hold: caller"],
+    [
+      "a retry by an agent of what a grant let pass a hold",
+      aRetry({}, { policy: BY_GRANT, creator: WRITES }),
+      FORBIDDEN,
+    ],
+    ["the same by an owner", aRetry({ caller: OWNER }, { policy: BY_GRANT, creator: WRITES }), "allow"],
+    ["the same sent now", aRetry(SEND_NOW, { ...WAITING, policy: BY_GRANT, creator: WRITES }), "allow"],
     ["a retry past the hold of the key", aRetry({ caller: WRITES }), FORBIDDEN],
     ["a retry of a read by a key that holds writes", aRetry({ caller: WRITES }, { method: "GET" }), "allow"],
     ["a retry of what needed approval, by a key with a hold", aRetry({ caller: ALL }, APPROVED), "hold: caller"],

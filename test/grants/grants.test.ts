@@ -104,6 +104,23 @@ describe("a grant", () => {
     expect(answers.filter(({ json }) => json.status === "awaiting_approval")).toHaveLength(33);
   });
 
+  test("lets no other agent send again what it let pass the hold of a key", async () => {
+    const keyWith = async (members: object) =>
+      (await app.call("POST", "/v1/keys", { role: "agent", ...members })).json.key;
+    const [bound, free] = [
+      await keyWith({ name: "bound", hold: "all" }),
+      await keyWith({ name: "free", scope: "account" }),
+    ];
+    const call = () => app.call("POST", "/v1/actions", { url: "https://api.example.com/x" }, bound);
+    await allow(idOf(await call()), { minutes: 60, calls: 1 }, KEYS.owner);
+    const passed = await call();
+    expect(passed.json).toMatchObject({ status: "pending", policy: { by: "grant" } });
+    await app.call("POST", `/v1/actions/${idOf(passed)}/cancel`);
+    const retry = (key?: string) => app.call("POST", `/v1/actions/${idOf(passed)}/retry`, {}, key);
+    expect((await retry(free)).json.error).toMatchObject({ code: "forbidden" });
+    expect((await retry()).json).toMatchObject({ status: "pending", run: 2 });
+  });
+
   test("is not made where the requester itself asked, nor by whoever only passes an answer on", async () => {
     const own = idOf(
       await app.call("POST", "/v1/actions", { url: "https://api.example.com/x", approve: true }, KEYS.agent),
