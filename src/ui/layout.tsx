@@ -58,7 +58,7 @@ export function Layout(props: LayoutProps) {
           <SideBar nav={nav} user={user} />
           <div class="view">
             {/* The script shows it while no update gets through. */}
-            <p id="lost" class="stop" role="status" hidden>
+            <p id="lost" class="lost" role="status" hidden>
               Not connected to Outgate. What you see may be out of date.
             </p>
             <StopBanner user={user} />
